@@ -1,0 +1,9 @@
+//! Tailfin's engine. Python decides, the engine moves bytes.
+//!
+//! - `message`: the stored-message layout, properties, batches, ids and hashes
+//! - `log`: mapped files, append, queues, index, flush, dispatch, recovery
+//! - `py`: the only files that know Python
+
+pub mod error;
+pub mod log;
+pub mod message;
