@@ -1,0 +1,331 @@
+"""The whole contract with the engine.
+
+Every call that may wait (disk, locks, other threads) releases the GIL. Offsets named *physical* are
+byte positions in the commit log; offsets named *queue* count the messages of one queue. Times are
+milliseconds since the epoch. Nothing here configures itself: each option of a store is given by name,
+with RocketMQ's key, and `tailfin.config` is the only place that knows the defaults.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, final
+
+__all__: list[str]
+
+class StoreError(Exception):
+    """Base of what the engine raises about a store; an operating system error is an `OSError`."""
+
+class StoreDamaged(StoreError):
+    """A file is not what the format allows; the text names the file and the position."""
+
+class StoreLocked(StoreError):
+    """Another store, here or in another process, holds the directory."""
+
+class StoreClosed(StoreError):
+    """The store was closed."""
+
+class AppendRefused(StoreError):
+    """An append that was not acknowledged.
+
+    `status` is RocketMQ's put status (`"SERVICE_NOT_AVAILABLE"`, `"FLUSH_DISK_TIMEOUT"`, ...).
+    `result` is set when the message was stored but its durability is not known.
+    """
+
+    status: str
+    result: Appended | None
+
+@final
+class Appended:
+    """Where an acknowledged message, or batch of messages, now stands."""
+
+    @property
+    def queue_offset(self) -> int:
+        """Queue offset of the (first) message."""
+    @property
+    def physical_offset(self) -> int: ...
+    @property
+    def size(self) -> int:
+        """Bytes written to the log."""
+    @property
+    def count(self) -> int:
+        """Messages written: 1, or the length of the batch."""
+    @property
+    def store_timestamp(self) -> int: ...
+    @property
+    def message_id(self) -> str:
+        """RocketMQ's offset message id; for a batch the ids joined by commas."""
+
+@final
+class Message:
+    """One stored message: a view of the log, decoded field by field when asked."""
+
+    @staticmethod
+    def decode(data: bytes) -> Message:
+        """Decode one stored record; `ValueError` says what is wrong with it. The body's CRC is checked."""
+    @property
+    def topic(self) -> str: ...
+    @property
+    def queue_id(self) -> int: ...
+    @property
+    def queue_offset(self) -> int: ...
+    @property
+    def physical_offset(self) -> int: ...
+    @property
+    def size(self) -> int:
+        """Bytes of the whole record."""
+    @property
+    def body(self) -> bytes:
+        """The body as stored (a compressed one stays compressed)."""
+    @property
+    def body_crc(self) -> int: ...
+    @property
+    def flag(self) -> int: ...
+    @property
+    def sys_flag(self) -> int: ...
+    @property
+    def born_timestamp(self) -> int: ...
+    @property
+    def born_host(self) -> str:
+        """`address:port`, IPv6 in brackets."""
+    @property
+    def store_timestamp(self) -> int: ...
+    @property
+    def store_host(self) -> str: ...
+    @property
+    def reconsume_times(self) -> int: ...
+    @property
+    def prepared_offset(self) -> int: ...
+    @property
+    def properties(self) -> dict[str, str]:
+        """All properties, as a new dict."""
+    def get_property(self, name: str) -> str | None:
+        """Return one property without decoding the others."""
+    @property
+    def tags(self) -> str | None: ...
+    @property
+    def keys(self) -> str | None:
+        """The `KEYS` property: keys separated by blanks."""
+    @property
+    def unique_key(self) -> str | None:
+        """The client's message id (`UNIQ_KEY`)."""
+    @property
+    def message_id(self) -> str:
+        """RocketMQ's offset message id: store host and physical offset in hex."""
+    @property
+    def raw(self) -> bytes:
+        """The record's bytes, as they stand in the log."""
+
+@final
+class ReadResult:
+    """Messages of one queue, in order, and where to go on. A sequence of `Message`."""
+
+    @property
+    def status(self) -> str:
+        """RocketMQ's get status: `"FOUND"`, `"NO_MATCHED_MESSAGE"`, `"OFFSET_OVERFLOW_ONE"`, ..."""
+    @property
+    def next_offset(self) -> int: ...
+    @property
+    def min_offset(self) -> int: ...
+    @property
+    def max_offset(self) -> int: ...
+    @property
+    def suggest_slave(self) -> bool:
+        """Whether the reader is so far behind that a slave should serve it."""
+    @property
+    def size(self) -> int:
+        """Bytes of all records together."""
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: int, /) -> Message: ...
+    def __iter__(self) -> Iterator[Message]: ...
+
+class LogStore:
+    """RocketMQ's log store. `tailfin.store.Store` is its face; use that."""
+
+    def __new__(cls, path: str, options: Mapping[str, int | bool | str]) -> LogStore:
+        """Open the store in `path`, recover it, and start its threads.
+
+        `options` holds every engine key of `tailfin.config.store` (a missing or unknown one is a `ValueError`).
+        """
+    def append(
+        self,
+        topic: str,
+        body: bytes,
+        queue_id: int = 0,
+        *,
+        tags: str | None = None,
+        keys: str | None = None,
+        properties: Mapping[str, str] | None = None,
+        flag: int = 0,
+        sys_flag: int = 0,
+        born_timestamp: int | None = None,
+        born_host: str | None = None,
+        reconsume_times: int = 0,
+        prepared_offset: int = 0,
+        wait: bool = True,
+    ) -> Appended:
+        """Append one message; it is acknowledged when this returns.
+
+        With `flushDiskType=SYNC_FLUSH` that means on disk, unless `wait` is false.
+        `born_host` is `address:port` (IPv6 in brackets); by default the store's own host.
+
+        Raises:
+            AppendRefused: the message was not stored, or not flushed in time.
+        """
+    def append_batch(
+        self,
+        topic: str,
+        messages: Iterable[bytes | tuple[bytes, Mapping[str, str]]],
+        queue_id: int = 0,
+        *,
+        born_timestamp: int | None = None,
+        born_host: str | None = None,
+        wait: bool = True,
+    ) -> Appended:
+        """Append messages (bodies, or bodies with properties) as one unit: all of them or none."""
+    def append_encoded(
+        self,
+        topic: str,
+        batch: bytes,
+        queue_id: int = 0,
+        *,
+        born_timestamp: int | None = None,
+        born_host: str | None = None,
+        wait: bool = True,
+    ) -> Appended:
+        """Append a batch already in the client's encoding, as `SEND_BATCH_MESSAGE` carries it."""
+    def read(
+        self,
+        topic: str,
+        queue_id: int = 0,
+        offset: int = 0,
+        limit: int = 32,
+        *,
+        max_bytes: int | None = None,
+        tags: str | None = None,
+    ) -> ReadResult:
+        """Read messages of one queue from a queue offset.
+
+        `tags` is a tag expression (`"TagA || TagB"`, `"*"`): tag hashes are compared in the queue and
+        the tags themselves in the message. Without `max_bytes` the transfer limits of the configuration hold.
+
+        Raises:
+            StoreDamaged: the first message of the range is damaged.
+        """
+    def wait_for(self, topic: str, queue_id: int, offset: int, timeout: float | None = None) -> bool:
+        """Wait until a message at `offset` is consumable; false when `timeout` seconds pass first."""
+    def read_log(
+        self, physical_offset: int, limit: int = 1024, *, max_bytes: int = 1 << 20, timeout: float = 0.0
+    ) -> tuple[list[Message], int]:
+        """Return the records from a physical offset on, and the offset after the last one.
+
+        Waits up to `timeout` seconds when there is none yet. An offset in the middle of a record, or
+        below the log's start, is a `ValueError`.
+        """
+    def message_at(self, physical_offset: int) -> Message | None:
+        """Return the record that starts at this offset, or None when none does."""
+    def message_by_id(self, message_id: str) -> Message | None:
+        """Return the message with this offset message id; `ValueError` when the id is malformed."""
+    def query(
+        self, topic: str, key: str, *, begin: int = 0, end: int | None = None, limit: int = 32
+    ) -> list[Message]:
+        """Find messages by one of their keys or their unique key, newest first, stored in [begin, end]."""
+    def min_offset(self, topic: str, queue_id: int) -> int: ...
+    def max_offset(self, topic: str, queue_id: int) -> int:
+        """Queue offset after the last consumable message; 0 for an unknown queue."""
+    def offset_at_time(self, topic: str, queue_id: int, timestamp: int, *, upper: bool = False) -> int:
+        """Return the first offset stored at or after `timestamp`; with `upper` the last one at or before."""
+    def queue_units(self, topic: str, queue_id: int, offset: int, count: int) -> list[tuple[int, int, int]]:
+        """Units of the consume queue: physical offset, size, tags code."""
+    def flush(self) -> int:
+        """Put everything written so far on disk; return the physical offset that is safe."""
+    def flush_queues(self) -> None:
+        """Write and sync all consume queues, index files and the checkpoint."""
+    def topics(self) -> dict[str, list[int]]:
+        """Topics with their queue ids, sorted."""
+    def delete_topic(self, topic: str) -> bool:
+        """Remove the consume queues of a topic; its records stay in the log until they expire."""
+    @property
+    def min_physical_offset(self) -> int: ...
+    @property
+    def max_physical_offset(self) -> int: ...
+    @property
+    def flushed_offset(self) -> int: ...
+    @property
+    def confirm_offset(self) -> int: ...
+    @property
+    def dispatched_offset(self) -> int:
+        """Everything before it is in its queue and index."""
+    def set_confirm_limit(self, physical_offset: int | None) -> None:
+        """Let readers see nothing at or beyond this offset (replication's word); None lifts the limit."""
+    def set_writable(self, reason: str, writable: bool) -> None:
+        """Raise or clear one running flag: `"disk_full"`, `"logic_disk_full"`, `"fenced"`, `"not_writable"`."""
+    def running_flags(self) -> int:
+        """RocketMQ's running flag bits (0: readable and writable)."""
+    def log_files(self) -> list[tuple[int, int, int, bool]]:
+        """Files of the commit log: start offset, size, last modified, whether a reader holds it."""
+    def delete_first_log_file(self, *, even_if_held: bool = False) -> bool:
+        """Delete the oldest log file; false when it is the last one or a reader holds it."""
+    def delete_expired_queue_files(self) -> int:
+        """Delete queue and index files whose messages are all gone from the log; return how many."""
+    def stats(self) -> dict[str, Any]:
+        """Counters since opening: puts, bytes, refusals by status, slowest put, dispatch lag, memory."""
+    def notes(self) -> list[tuple[str, str]]:
+        """Take what the engine has to say: (`"info" | "warning" | "error"`, text)."""
+    def close(self) -> None:
+        """Flush everything and stop; a second call does nothing."""
+
+@final
+class OfflineLog:
+    """The commit log of a store directory, read-only and without a running store."""
+
+    def __new__(cls, path: str) -> OfflineLog:
+        """Map the log files below `path` (a store directory, or its `commitlog` folder)."""
+    def files(self) -> list[tuple[int, int, str]]:
+        """Files in order: start offset, size, path."""
+    @property
+    def min_offset(self) -> int: ...
+    @property
+    def end_of_files(self) -> int: ...
+    def scan(self, physical_offset: int, limit: int = 4096) -> tuple[list[Message], int, str | None]:
+        """Read on from an offset: records, where to go on, and the damage found there, if any.
+
+        No record and no damage: the end of the data. Damage: the offset is where it stands; the scan can
+        go on at `next_record(offset)`.
+        """
+    def next_record(self, physical_offset: int) -> int | None:
+        """Find the first intact record after an offset."""
+    def message_at(self, physical_offset: int) -> Message | None: ...
+
+def encode_record(
+    *,
+    topic: str,
+    body: bytes,
+    properties: bytes = b"",
+    queue_id: int = 0,
+    flag: int = 0,
+    sys_flag: int = 0,
+    queue_offset: int = 0,
+    physical_offset: int = 0,
+    born_timestamp: int = 0,
+    born_host: str = "127.0.0.1:0",
+    store_timestamp: int = 0,
+    store_host: str = "127.0.0.1:0",
+    reconsume_times: int = 0,
+    prepared_offset: int = 0,
+    property_crc: bool = False,
+) -> bytes:
+    """Encode one record as the log holds it."""
+
+def decode_batch(batch: bytes) -> list[tuple[int, bytes, bytes]]:
+    """Decode a client's batch: flag, body, properties text of each message."""
+
+def encode_batch(messages: Iterable[tuple[int, bytes, bytes]]) -> bytes:
+    """Encode a batch the way a client does: flag, body, properties text of each message."""
+
+def java_hash(text: str) -> int:
+    """Java's `String.hashCode`, as the tag filter and the index use it."""
+
+def encode_message_id(store_host: str, physical_offset: int) -> str:
+    """Build an offset message id from `address:port` and a physical offset."""
+
+def decode_message_id(message_id: str) -> tuple[str, int]:
+    """Take an offset message id apart; `ValueError` when it is malformed."""
