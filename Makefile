@@ -21,8 +21,7 @@ PEERS := tests/interop/java/target/.built
 
 # Folders count as well: their time changes when a file is added or removed.
 ENGINE_SOURCES := Cargo.toml Cargo.lock engine/Cargo.toml $(shell find engine/src -name '*.rs' -o -type d)
-PEER_SOURCES := $(wildcard tests/interop/java/pom.xml) \
-	$(shell find tests/interop/java/src -name '*.java' -o -type d 2>/dev/null)
+PEER_SOURCES := $(shell find tests/interop/java/pom.xml tests/interop/java/src 2>/dev/null)
 PYTHON_TREES := $(wildcard src tests tools bench examples)
 FUZZ_TARGETS = $(basename $(notdir $(wildcard engine/fuzz/fuzz_targets/*.rs)))
 FUZZ_SECONDS ?= 600
@@ -100,7 +99,7 @@ peers: tools-test $(if $(PEER_SOURCES),$(PEERS)) ## fetch and build the Java pee
 clean: ## remove everything that was built, the venv too
 	rm -rf .venv .build target dist engine/fuzz/target tests/interop/java/target $(ENGINE)
 	find $(PYTHON_TREES) -name __pycache__ -prune -exec rm -rf {} +
-	rm -rf .ruff_cache .hypothesis
+	rm -rf .hypothesis
 
 .PHONY: tools-build tools-test tools-fuzz
 tools-build:
