@@ -60,7 +60,7 @@ impl Flusher {
         }
         let began = Instant::now();
         match self.log.flush(least_pages) {
-            Ok(Some(timestamp)) => self.checkpoint.set_physic_timestamp(timestamp),
+            Ok(Some(timestamp)) => self.checkpoint.advance_log_timestamp(timestamp),
             Ok(None) => return Ok(()),
             // The kernel drops the error with the report: a second sync would succeed without the data.
             Err(error) => {
