@@ -49,3 +49,21 @@ impl Flags {
         self.bits() & !(Flag::NotReadable as u32) == 0
     }
 }
+
+impl Flags {
+    /// The raised flags in words.
+    pub fn describe(&self) -> String {
+        let bits = self.bits();
+        let words = [
+            (Flag::NotReadable, "not readable"),
+            (Flag::NotWritable, "not writable (a flush failed, or an operator said so)"),
+            (Flag::QueueError, "the consume queues cannot be written"),
+            (Flag::IndexError, "the index cannot be written"),
+            (Flag::DiskFull, "the disk is too full"),
+            (Flag::Fenced, "fenced by the controller"),
+            (Flag::LogicDiskFull, "the disk of the consume queues is too full"),
+        ];
+        let raised = words.into_iter().filter(|&(flag, _)| bits & flag as u32 != 0).map(|(_, word)| word);
+        raised.collect::<Vec<_>>().join(", ")
+    }
+}
