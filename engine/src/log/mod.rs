@@ -1,4 +1,7 @@
 //! The log store.
 
+pub mod checkpoint;
+pub mod index;
 pub mod mapping;
+pub mod markers;
 pub mod notes;
