@@ -1,1 +1,4 @@
 //! The log store.
+
+pub mod notes;
+pub mod queue;
