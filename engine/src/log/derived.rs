@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::config::StoreConfig;
-use super::index::IndexService;
+use super::index::{IndexRequest, IndexService};
 use super::notes::{Level, Notes};
 use super::queue::{Appended, ConsumeQueue, QueueTable, Unit};
 use crate::error::Result;
@@ -43,7 +43,7 @@ impl Derived {
 
     /// Enter a record into its queue or queues. Half and rolled-back messages have none.
     pub fn enqueue(&self, record: &Record<'_>, properties: &DispatchProperties<'_>) -> Result<Taken> {
-        if !takes_queue_offset(record) {
+        if !record.transaction_type().is_consumable() {
             return Ok(Taken::Yes);
         }
         let unit = Unit {
@@ -63,7 +63,7 @@ impl Derived {
     }
 
     fn put(&self, queue: &ConsumeQueue, offset: i64, mut unit: Unit, record: &Record<'_>) -> Result<Taken> {
-        if let Some(address) = queue.put_ext(offset, unit.tags_code, record.store_timestamp())? {
+        if let Some(address) = queue.extend(offset, unit.tags_code, record.store_timestamp())? {
             unit.tags_code = address;
         }
         Ok(match queue.append(offset, unit)? {
@@ -106,11 +106,11 @@ impl Derived {
         }
         let words = properties.keys.into_iter().flat_map(|keys| keys.split(|&byte| byte == b' '));
         let keys = properties.uniq_key.into_iter().chain(words.filter(|word| !word.is_empty()));
-        index.build(
-            record.physical_offset(),
-            record.store_timestamp(),
-            keys.map(|key| key_hash(record.topic(), key)),
-        )
+        index.build(IndexRequest {
+            physical_offset: record.physical_offset(),
+            store_timestamp: record.store_timestamp(),
+            hashes: keys.map(|key| key_hash(record.topic(), key)),
+        })
     }
 
     /// Delayed messages wait in a queue whose tags codes are delivery times.
@@ -145,11 +145,6 @@ impl Derived {
         })
         .filter(|(name, _)| is_light_queue_name(name))
     }
-}
-
-/// Whether a record has a place in its queue: half and rolled-back messages have not.
-pub fn takes_queue_offset(record: &Record<'_>) -> bool {
-    matches!(record.transaction_type(), TransactionType::Not | TransactionType::Commit)
 }
 
 /// The names in `INNER_MULTI_DISPATCH` that stand for a queue.

@@ -173,7 +173,7 @@ impl Store {
             ));
         }
         if in_batch {
-            let transaction = TransactionType::of(draft.sys_flag);
+            let transaction = TransactionType::of_sys_flag(draft.sys_flag);
             let delay = properties::find(draft.properties, property::DELAY);
             if transaction != TransactionType::Not || delay.is_some_and(|level| level != b"0") {
                 return Err(Refusal::new(

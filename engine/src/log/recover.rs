@@ -12,7 +12,7 @@ use hashbrown::HashMap;
 
 use super::checkpoint::Checkpoint;
 use super::commit_log::CommitLog;
-use super::derived::{Derived, Taken, takes_queue_offset};
+use super::derived::{Derived, Taken};
 use super::notes::{Level, Notes};
 use super::segment::{Segment, file_name};
 use crate::error::{Error, Result};
@@ -174,7 +174,7 @@ impl Recovery<'_> {
         let config = &self.log.config;
         match look(segment.bytes(position as usize..segment.size() as usize)) {
             Ok(Found::Record(record)) if record.physical_offset() != (segment.start() + position).cast_signed() => {
-                Judged::End(Some(BadRecord::Misplaced))
+                Judged::End(Some(BadRecord::Misplaced(record.physical_offset())))
             }
             Ok(Found::Record(record)) => {
                 let intact = if config.verify_property_crc {
@@ -183,6 +183,9 @@ impl Recovery<'_> {
                     !config.check_crc_on_recover || record.body_is_intact()
                 };
                 if intact { Judged::Record(record) } else { Judged::Corrupt(record) }
+            }
+            Ok(Found::Blank { size }) if size as u64 != segment.size() - position => {
+                Judged::End(Some(BadRecord::ShortBlank(size)))
             }
             Ok(Found::Blank { .. }) => Judged::Blank,
             Ok(Found::Nothing) => Judged::End(None),
@@ -207,7 +210,7 @@ impl Recovery<'_> {
             if !key_known && let Taken::Gap { .. } = self.derived.enqueue(record, &properties)? {
                 self.note_lack(record, lacking);
             }
-        } else if takes_queue_offset(record) {
+        } else if record.transaction_type().is_consumable() {
             let queue = self.derived.queues.get(record.topic(), record.queue_id());
             if queue.is_none_or(|queue| queue.max_offset() <= record.queue_offset()) {
                 self.note_lack(record, lacking);

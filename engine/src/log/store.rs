@@ -14,7 +14,7 @@ use super::derived::Derived;
 use super::dispatch::Dispatcher;
 use super::flags::Flags;
 use super::flush::Flusher;
-use super::index::IndexService;
+use super::index::{IndexService, Layout};
 use super::keeper::Keeper;
 use super::markers::{AbortFile, StoreLock};
 use super::notes::{Level, Notes};
@@ -66,7 +66,7 @@ impl Store {
             notes.say(Level::Warning, "the last run did not stop in order; recovering".into());
         }
         let log = Arc::new(CommitLog::load(config.clone(), notes.clone())?);
-        let queues = QueueTable::open(&config.queue_dir, QueueConfig::of(&config), notes.clone())?;
+        let queues = QueueTable::open(&config.queue_dir, queue_config(&config), notes.clone())?;
         let checkpoint = Arc::new(Checkpoint::load(&config.checkpoint_path, &notes)?);
         let index = Self::open_index(&config, &checkpoint, clean, &notes)?;
         let index_from = index.as_ref().and_then(IndexService::rebuild_from);
@@ -122,14 +122,14 @@ impl Store {
         config: &StoreConfig,
         checkpoint: &Checkpoint,
         clean: bool,
-        notes: &Arc<Notes>,
+        notes: &Notes,
     ) -> Result<Option<IndexService>> {
         if !config.index_enabled {
             return Ok(None);
         }
         let safe = checkpoint.values().index_timestamp;
-        let (slots, entries) = (config.index_slots, config.index_entries);
-        IndexService::open(&config.index_dir, slots, entries, notes.clone(), clean, safe).map(Some)
+        let layout = Layout::new(config.index_slots, config.index_entries)?;
+        IndexService::open(&config.index_dir, layout, notes, clean, safe).map(Some)
     }
 
     fn start(&self) -> Result<()> {
@@ -206,6 +206,14 @@ impl Drop for Store {
     fn drop(&mut self) {
         // Nobody is left to hear of a failure; the abort file stays and the next start recovers.
         let _ = self.close();
+    }
+}
+
+fn queue_config(config: &StoreConfig) -> QueueConfig {
+    QueueConfig {
+        file_bytes: config.queue_file_bytes,
+        ext: config.queue_ext_file_bytes.map(|file_bytes| (config.queue_ext_dir.clone(), file_bytes)),
+        ..QueueConfig::default()
     }
 }
 

@@ -196,6 +196,14 @@ impl ConsumeQueueExt {
         self.tape.write_out()
     }
 
+    pub fn unsynced_bytes(&self) -> u64 {
+        self.tape.unsynced_bytes()
+    }
+
+    pub fn assume_synced(&self) {
+        self.tape.assume_synced();
+    }
+
     pub fn is_dirty(&self) -> bool {
         self.tape.is_dirty()
     }

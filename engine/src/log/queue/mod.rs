@@ -18,9 +18,10 @@ mod tests;
 mod trim;
 mod unit;
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 pub use cache::{FileCache, OPEN_FILES_DEFAULT};
 pub use table::{QueueConfig, QueueTable};
@@ -28,6 +29,7 @@ pub use unit::{UNIT_BYTES, Unit};
 
 use crate::error::{Error, Result};
 use crate::log::notes::Notes;
+use ext::{ConsumeQueueExt, ExtUnit, is_ext_address};
 use scan::POSITION_MAX;
 use tape::Tape;
 
@@ -67,6 +69,10 @@ pub struct ConsumeQueue {
     max: AtomicI64,
     max_physical: AtomicI64,
     next: AtomicI64,
+    puts: AtomicU64,
+    put_bytes: AtomicU64,
+    /// The extension, when the store keeps one.
+    ext: Option<Box<ConsumeQueueExt>>,
     notes: Arc<Notes>,
 }
 
@@ -93,8 +99,16 @@ impl ConsumeQueue {
             max: AtomicI64::new(0),
             max_physical: AtomicI64::new(NO_UNIT),
             next: AtomicI64::new(0),
+            puts: AtomicU64::new(0),
+            put_bytes: AtomicU64::new(0),
+            ext: None,
             notes,
         }
+    }
+
+    fn with_ext(mut self, ext: Option<Box<ConsumeQueueExt>>) -> Self {
+        self.ext = ext;
+        self
     }
 
     pub fn topic(&self) -> &Arc<str> {
@@ -254,9 +268,65 @@ impl ConsumeQueue {
         Ok(())
     }
 
+    /// Fills the places before `queue_offset` that no message will ever take.
+    pub fn fill_blank(&self, queue_offset: i64) -> Result<()> {
+        while self.max_offset() < queue_offset {
+            self.tape.append(&Unit::BLANK.encode())?;
+            self.max.fetch_add(1, Ordering::AcqRel);
+        }
+        Ok(())
+    }
+
+    /// Puts what a new unit does not hold into the extension; returns the address that stands for it.
+    pub fn extend(&self, queue_offset: i64, tags_code: i64, store_time: i64) -> Result<Option<i64>> {
+        match &self.ext {
+            Some(ext) if queue_offset >= self.max_offset() => {
+                ext.put(&ExtUnit { tags_code, store_time, bitmap: Cow::Borrowed(&[]) })
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The tags code that a unit means, be it in the unit or in the extension.
+    pub fn tags_code(&self, unit: Unit) -> Result<i64> {
+        match &self.ext {
+            Some(ext) if is_ext_address(unit.tags_code) => {
+                Ok(ext.get(unit.tags_code)?.map_or(unit.tags_code, |found| found.tags_code))
+            }
+            _ => Ok(unit.tags_code),
+        }
+    }
+
+    /// Counts messages put into the log for this queue.
+    pub fn count_put(&self, messages: u64, bytes: u64) {
+        self.puts.fetch_add(messages, Ordering::Relaxed);
+        self.put_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Messages and bytes put since the store was opened.
+    pub fn put_counts(&self) -> (u64, u64) {
+        (self.puts.load(Ordering::Relaxed), self.put_bytes.load(Ordering::Relaxed))
+    }
+
+    /// Bytes written out since the last sync.
+    pub fn unsynced_bytes(&self) -> u64 {
+        self.tape.unsynced_bytes() + self.ext.as_ref().map_or(0, |ext| ext.unsynced_bytes())
+    }
+
+    /// Takes everything written out as synced: the caller has synced the whole file system.
+    pub fn assume_synced(&self) {
+        self.tape.assume_synced();
+        if let Some(ext) = &self.ext {
+            ext.assume_synced();
+        }
+    }
+
     /// Writes the units in memory into their files and says whether there were any. After an error, such
     /// as a full disk, they are still in memory and can be written later.
     pub fn write_out(&self) -> Result<bool> {
+        if let Some(ext) = &self.ext {
+            ext.write_out()?;
+        }
         self.tape.write_out()
     }
 
@@ -267,6 +337,9 @@ impl ConsumeQueue {
 
     /// Writes out and waits until all units are on the disk.
     pub fn sync(&self) -> Result<()> {
+        if let Some(ext) = &self.ext {
+            ext.sync()?;
+        }
         self.tape.sync()
     }
 }

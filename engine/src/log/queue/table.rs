@@ -10,6 +10,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use parking_lot::RwLock;
 
+use super::ext::ConsumeQueueExt;
 use super::{ConsumeQueue, FileCache, OPEN_FILES_DEFAULT, QUEUE_FILE_BYTES};
 use crate::error::{Error, Result};
 use crate::log::notes::{Level, Notes};
@@ -17,17 +18,19 @@ use crate::log::notes::{Level, Notes};
 /// The longest name a file system takes.
 const TOPIC_BYTES_MAX: usize = 255;
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct QueueConfig {
     /// The size of each file; a multiple of 20.
     pub file_bytes: u64,
     /// How many files all queues together keep open.
     pub open_files_max: usize,
+    /// Where the extension files go and how large they are, when queues have them.
+    pub ext: Option<(PathBuf, u64)>,
 }
 
 impl Default for QueueConfig {
     fn default() -> Self {
-        Self { file_bytes: QUEUE_FILE_BYTES, open_files_max: OPEN_FILES_DEFAULT }
+        Self { file_bytes: QUEUE_FILE_BYTES, open_files_max: OPEN_FILES_DEFAULT, ext: None }
     }
 }
 
@@ -35,6 +38,7 @@ impl Default for QueueConfig {
 pub struct QueueTable {
     root: PathBuf,
     file_bytes: u64,
+    ext: Option<(PathBuf, u64)>,
     files: Arc<FileCache>,
     notes: Arc<Notes>,
     topics: RwLock<HashMap<Topic, Vec<Arc<ConsumeQueue>>>>,
@@ -72,9 +76,10 @@ impl QueueTable {
                     notes.say(Level::Warning, format!("{}: ignored, not a queue id", dir.display()));
                     continue;
                 };
+                let ext = open_ext(config.ext.as_ref(), &topic, id, &files, &notes)?;
                 let (topic, files, notes) = (Arc::clone(&topic), Arc::clone(&files), Arc::clone(&notes));
                 let queue = ConsumeQueue::open(dir, topic, id, config.file_bytes, files, notes)?;
-                queues.push(Arc::new(queue));
+                queues.push(Arc::new(queue.with_ext(ext)));
             }
             queues.sort_unstable_by_key(|queue| queue.queue_id());
             if !queues.is_empty() {
@@ -84,6 +89,7 @@ impl QueueTable {
         Ok(Self {
             root: root.to_path_buf(),
             file_bytes: config.file_bytes,
+            ext: config.ext,
             files,
             notes,
             topics: RwLock::new(topics),
@@ -113,9 +119,10 @@ impl QueueTable {
             Ok(place) => Ok(Arc::clone(&queues[place])),
             Err(place) => {
                 let dir = self.root.join(name).join(queue_id.to_string());
+                let ext = open_ext(self.ext.as_ref(), &shared, queue_id, &self.files, &self.notes)?;
                 let (files, notes) = (Arc::clone(&self.files), Arc::clone(&self.notes));
                 let queue = ConsumeQueue::create(dir, shared, queue_id, self.file_bytes, files, notes);
-                let queue = Arc::new(queue);
+                let queue = Arc::new(queue.with_ext(ext));
                 queues.insert(place, Arc::clone(&queue));
                 Ok(queue)
             }
@@ -130,6 +137,12 @@ impl QueueTable {
     /// A topic's queues, by id.
     pub fn queues_of(&self, topic: &[u8]) -> Vec<Arc<ConsumeQueue>> {
         self.topics.read().get(topic).cloned().unwrap_or_default()
+    }
+
+    /// How many queues belong to topics whose names begin like this.
+    pub fn count_with_prefix(&self, prefix: &str) -> usize {
+        let topics = self.topics.read();
+        topics.iter().filter(|(topic, _)| topic.0.starts_with(prefix)).map(|(_, queues)| queues.len()).sum()
     }
 
     pub fn all(&self) -> Vec<Arc<ConsumeQueue>> {
@@ -159,6 +172,18 @@ impl QueueTable {
     pub fn files(&self) -> &Arc<FileCache> {
         &self.files
     }
+}
+
+fn open_ext(
+    ext: Option<&(PathBuf, u64)>,
+    topic: &str,
+    queue_id: i32,
+    files: &Arc<FileCache>,
+    notes: &Arc<Notes>,
+) -> Result<Option<Box<ConsumeQueueExt>>> {
+    let Some((root, file_bytes)) = ext else { return Ok(None) };
+    let dir = root.join(topic).join(queue_id.to_string());
+    Ok(Some(Box::new(ConsumeQueueExt::open(dir, *file_bytes, Arc::clone(files), Arc::clone(notes))?)))
 }
 
 fn place_of(queues: &[Arc<ConsumeQueue>], queue_id: i32) -> std::result::Result<usize, usize> {

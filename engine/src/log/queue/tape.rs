@@ -222,6 +222,19 @@ impl Tape {
         self.write_files(&mut disk, position, &bytes[..in_files])
     }
 
+    /// How far apart the first and the last byte are that were written out since the last sync.
+    pub fn unsynced_bytes(&self) -> u64 {
+        let disk = self.disk.lock();
+        disk.unsynced.end - disk.unsynced.start
+    }
+
+    /// Forgets what was to be synced: the caller has synced the whole file system.
+    pub fn assume_synced(&self) {
+        let mut disk = self.disk.lock();
+        disk.unsynced = 0..0;
+        disk.unsynced_names = Names::Same;
+    }
+
     /// Brings everything appended so far to the disk.
     pub fn sync(&self) -> Result<()> {
         self.write_out()?;
