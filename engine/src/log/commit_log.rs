@@ -211,7 +211,7 @@ impl CommitLog {
             }
             self.notes.say(
                 Level::Warning,
-                "the transient store pool is empty; appends go straight to the map".into(),
+                "the transient store pool is empty; appends go straight to the map",
             );
             return Ok(None);
         };

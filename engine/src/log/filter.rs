@@ -13,7 +13,7 @@ pub struct TagFilter {
 impl TagFilter {
     /// Parse an expression; `None` when it lets everything through.
     pub fn parse(expression: &str) -> Option<Self> {
-        let tags: Vec<_> = expression
+        let tags: Vec<(i64, Box<[u8]>)> = expression
             .split("||")
             .map(str::trim)
             .filter(|tag| !tag.is_empty())

@@ -63,7 +63,7 @@ impl Keeper {
                 Ok(()) => {
                     seen = position;
                     if self.flags.clear(Flag::LogicDiskFull) {
-                        self.notes.say(Level::Info, "the consume queues can be written again".into());
+                        self.notes.say(Level::Info, "the consume queues can be written again");
                     }
                 }
                 Err(error) => {

@@ -5,7 +5,7 @@ use super::queue::{ConsumeQueue, Unit};
 use super::read::{Slice, belongs};
 use super::recover::find_intact;
 use super::store::Store;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::message::{Found, look};
 
 /// What a unit leads to.
@@ -85,10 +85,5 @@ impl Store {
             }
         }
         Err(self.damaged_message(queue, offset, broken.physical_offset))
-    }
-
-    /// The tags code of a unit, which may stand in the extension file.
-    pub(super) fn tags_code(&self, queue: &ConsumeQueue, unit: Unit) -> Result<i64, Error> {
-        queue.tags_code(unit)
     }
 }

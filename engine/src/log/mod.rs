@@ -4,7 +4,7 @@
 //! - writing: `put` → `append` → `commit_log` → `segment` → `mapping`; `pool` holds write buffers
 //! - durability: `flush` for the log, `keeper` for what is derived, `checkpoint`, `markers`
 //! - following: `dispatch` → `derived` → `queue`, `index`; `arrivals` wakes readers
-//! - reading: `read`, `filter`, `mend`
+//! - reading: `read`, `filter`, `mend`; letting go: `expire`
 //! - starting: `recover`
 
 pub mod append;
@@ -15,9 +15,11 @@ pub mod commit_log;
 pub mod config;
 pub mod derived;
 pub mod dispatch;
+mod expire;
 pub mod filter;
 pub mod flags;
 pub mod flush;
+mod fork;
 pub mod index;
 pub mod keeper;
 pub mod mapping;

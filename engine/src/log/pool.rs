@@ -45,8 +45,4 @@ impl Pool {
     pub fn give_back(&self, buffer: Arc<MmapRaw>) {
         self.free.lock().push(buffer);
     }
-
-    pub fn available(&self) -> usize {
-        self.free.lock().len()
-    }
 }

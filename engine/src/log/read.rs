@@ -141,7 +141,9 @@ impl Store {
             if limits.is_full(&result, unit.size.max(0) as usize, on_disk) {
                 break;
             }
-            if request.filter.is_some_and(|filter| !filter.may_match(self.tags_code(queue, unit)?)) {
+            if let Some(filter) = request.filter
+                && !filter.may_match(queue.tags_code(unit)?)
+            {
                 result.next_offset += 1;
                 continue;
             }

@@ -48,7 +48,7 @@ impl Segment {
     /// Map a file that exists with its full size; [`Segment::reopen`] makes it writable again.
     pub fn open(path: PathBuf, start: u64, size: u64) -> Result<Self> {
         let file = open_for_writing(&path)?;
-        let segment = Self::map(path, start, size, file)?;
+        let segment = Self::map_file(path, start, size, file)?;
         segment.seal();
         Ok(segment)
     }
@@ -65,14 +65,14 @@ impl Segment {
         let made = file
             .set_len(size)
             .map_err(|source| Error::io("size", &path, source))
-            .and_then(|()| Self::map(path.clone(), start, size, file));
+            .and_then(|()| Self::map_file(path.clone(), start, size, file));
         if made.is_err() {
             let _ = fs::remove_file(&path); // the error that matters is the first one
         }
         made
     }
 
-    fn map(path: PathBuf, start: u64, size: u64, file: File) -> Result<Self> {
+    fn map_file(path: PathBuf, start: u64, size: u64, file: File) -> Result<Self> {
         let map = Mapping::open(&path, &file, size, true)?;
         Ok(Self {
             start,

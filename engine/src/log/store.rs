@@ -14,6 +14,7 @@ use super::derived::Derived;
 use super::dispatch::Dispatcher;
 use super::flags::Flags;
 use super::flush::Flusher;
+use super::fork;
 use super::index::{IndexService, Layout};
 use super::keeper::Keeper;
 use super::markers::{AbortFile, StoreLock};
@@ -41,6 +42,7 @@ pub struct Store {
     pub stats: Stats,
     pub(super) commit_wake: Arc<Signal>,
     pub(super) memory_bytes: u64,
+    generation: u32,
     abort: AbortFile,
     stop: Arc<AtomicBool>,
     stop_dispatch: Arc<AtomicBool>,
@@ -63,7 +65,7 @@ impl Store {
         let abort = AbortFile::at(&config.abort_path);
         let clean = !abort.exists()?;
         if !clean {
-            notes.say(Level::Warning, "the last run did not stop in order; recovering".into());
+            notes.say(Level::Warning, "the last run did not stop in order; recovering");
         }
         let log = Arc::new(CommitLog::load(config.clone(), notes.clone())?);
         let queues = QueueTable::open(&config.queue_dir, queue_config(&config), notes.clone())?;
@@ -108,6 +110,7 @@ impl Store {
             stats: Stats::default(),
             commit_wake: Arc::default(),
             memory_bytes: physical_memory(),
+            generation: fork::generation(),
             abort,
             stop: Arc::default(),
             stop_dispatch: Arc::default(),
@@ -153,8 +156,13 @@ impl Store {
         Ok(())
     }
 
+    /// Whether the store was closed, or belongs to the process this one was forked from.
     pub fn is_closed(&self) -> bool {
-        self.stop.load(Ordering::Acquire)
+        self.stop.load(Ordering::Acquire) || self.is_parents()
+    }
+
+    fn is_parents(&self) -> bool {
+        fork::generation() != self.generation
     }
 
     /// Put everything written so far on disk; returns up to where.
@@ -166,7 +174,7 @@ impl Store {
 
     /// Flush everything, stop the threads, leave the directory. A second call does nothing.
     pub fn close(&self) -> Result<()> {
-        if self.stop.swap(true, Ordering::AcqRel) {
+        if self.is_parents() || self.stop.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
         // Whoever holds the append lock finishes; whoever comes after finds the store closed.
