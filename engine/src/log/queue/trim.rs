@@ -119,13 +119,11 @@ impl ConsumeQueue {
         }
         // Two ways that agree on ordered units do not here. A unit that points past the log's end would
         // show a later message as its own, so the first of them ends the queue.
-        let what = format!("{}: units are not in the log's order", self.tape.dir().display());
-        self.notes.say(Level::Warning, what);
         let points_past = |unit: &Unit| unit.is_valid() && is_lost(unit);
-        match self.first_where(first, popped, points_past)? {
-            Some(lost) => self.pop_while(first, lost, is_lost),
-            None => Ok(popped),
-        }
+        let Some(lost) = self.first_where(first, popped, points_past)? else { return Ok(popped) };
+        let what = format!("{}: unit {lost} is not in the log's order", self.tape.dir().display());
+        self.notes.say(Level::Warning, what);
+        self.pop_while(first, lost, is_lost)
     }
 
     /// The first offset of `[from, to)` whose unit is wanted, found by looking at all of them.
