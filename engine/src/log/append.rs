@@ -24,7 +24,12 @@ pub struct Writer {
 }
 
 impl Writer {
-    pub(super) fn resume(&mut self, segment: Arc<Segment>, last_timestamp: i64, buffer: Option<Arc<MmapRaw>>) {
+    pub(super) fn resume(
+        &mut self,
+        segment: Arc<Segment>,
+        last_timestamp: i64,
+        buffer: Option<Arc<MmapRaw>>,
+    ) {
         *self = Self { segment: Some(segment), buffer, last_timestamp };
     }
 }
@@ -99,11 +104,8 @@ impl Appender<'_> {
         let total: usize = messages.iter().map(Prepared::encoded_len).sum();
         let (physical_offset, space) = self.space_for(total)?;
         let queue_offset = queue.next();
-        let mut stamp = Stamp {
-            queue_offset,
-            physical_offset: physical_offset.cast_signed(),
-            store_timestamp: self.now,
-        };
+        let mut stamp =
+            Stamp { queue_offset, physical_offset: physical_offset.cast_signed(), store_timestamp: self.now };
         // SAFETY: past the written offset, under the append lock, and inside the file or its buffer.
         let out = unsafe { slice::from_raw_parts_mut(space, total) };
         let mut at = 0;

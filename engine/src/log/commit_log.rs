@@ -179,7 +179,10 @@ impl CommitLog {
         }
         let took = began.elapsed();
         if took.as_millis() > 10 {
-            self.notes.say(Level::Info, format!("making log file {} took {} ms", file_name(start), took.as_millis()));
+            self.notes.say(
+                Level::Info,
+                format!("making log file {} took {} ms", file_name(start), took.as_millis()),
+            );
         }
         Ok(segment)
     }
@@ -209,10 +212,8 @@ impl CommitLog {
             if self.config.transient_pool.is_some_and(|pool| pool.fail_fast) {
                 return Err(Error::Config("no buffer left in the transient store pool".into()));
             }
-            self.notes.say(
-                Level::Warning,
-                "the transient store pool is empty; appends go straight to the map",
-            );
+            self.notes
+                .say(Level::Warning, "the transient store pool is empty; appends go straight to the map");
             return Ok(None);
         };
         segment.attach_buffer(buffer.clone());

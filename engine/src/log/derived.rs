@@ -20,7 +20,9 @@ const SCHEDULE_TOPIC: &[u8] = b"SCHEDULE_TOPIC_XXXX";
 pub enum Taken {
     Yes,
     /// The queue lacks units before this one.
-    Gap { expected: i64 },
+    Gap {
+        expected: i64,
+    },
 }
 
 #[derive(Debug)]
@@ -139,11 +141,15 @@ impl Derived {
             }
             _ => None,
         };
-        both.into_iter().flat_map(|(names, offsets)| {
-            let offsets = offsets.split(|&byte| byte == b',').map(parse_number);
-            names.split(|&byte| byte == b',').zip(offsets).filter_map(|(name, offset)| Some((name, offset?)))
-        })
-        .filter(|(name, _)| is_light_queue_name(name))
+        both.into_iter()
+            .flat_map(|(names, offsets)| {
+                let offsets = offsets.split(|&byte| byte == b',').map(parse_number);
+                names
+                    .split(|&byte| byte == b',')
+                    .zip(offsets)
+                    .filter_map(|(name, offset)| Some((name, offset?)))
+            })
+            .filter(|(name, _)| is_light_queue_name(name))
     }
 }
 

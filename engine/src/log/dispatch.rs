@@ -10,7 +10,6 @@ use super::config::FlushMode;
 use super::derived::{Derived, Taken};
 use super::flags::{Flag, Flags};
 use super::notes::Level;
-use super::queue::ConsumeQueue;
 use super::segment::Segment;
 use super::signal::Signal;
 use crate::error::Result;
@@ -39,12 +38,7 @@ pub struct Dispatcher {
 }
 
 impl Dispatcher {
-    pub fn new(
-        log: Arc<CommitLog>,
-        derived: Arc<Derived>,
-        flags: Arc<Flags>,
-        signal: Arc<Signal>,
-    ) -> Self {
+    pub fn new(log: Arc<CommitLog>, derived: Arc<Derived>, flags: Arc<Flags>, signal: Arc<Signal>) -> Self {
         Self {
             log,
             derived,
@@ -106,7 +100,10 @@ impl Dispatcher {
                     if self.flags.raise(Flag::QueueError) {
                         self.log.notes().say(
                             Level::Error,
-                            format!("dispatch stands at offset {}, writes are refused until it goes on: {error}", self.position()),
+                            format!(
+                                "dispatch stands at offset {}, writes are refused until it goes on: {error}",
+                                self.position()
+                            ),
                         );
                     }
                     self.signal.wait(Some(RETRY_PAUSE));
@@ -160,7 +157,10 @@ impl Dispatcher {
                     ));
                 }
                 Err(bad) => {
-                    return Err(crate::error::Error::damaged(segment.path(), format!("at offset {at}: {bad}")));
+                    return Err(crate::error::Error::damaged(
+                        segment.path(),
+                        format!("at offset {at}: {bad}"),
+                    ));
                 }
             }
         }
@@ -175,10 +175,5 @@ impl Dispatcher {
             self.derived.close_gap(&queue, expected, record.queue_offset(), unit)?;
         }
         self.derived.index(record, &properties)
-    }
-
-    /// Wait until the queue has a message at `offset`.
-    pub fn wait_for(&self, queue: &ConsumeQueue, offset: i64, deadline: Option<std::time::Instant>) -> bool {
-        self.arrivals.wait_until(deadline, || queue.max_offset() > offset)
     }
 }

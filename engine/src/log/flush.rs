@@ -149,7 +149,9 @@ impl Flusher {
                     self.flushed.raise();
                 }
                 Ok(false) => {}
-                Err(error) => self.log.notes().say(Level::Error, format!("commit failed, to be tried again: {error}")),
+                Err(error) => {
+                    self.log.notes().say(Level::Error, format!("commit failed, to be tried again: {error}"))
+                }
             }
             if !stop.load(Ordering::Acquire) {
                 wake.wait(Some(pool.commit_interval));

@@ -70,7 +70,9 @@ impl Keeper {
                     if self.flags.raise(Flag::LogicDiskFull) {
                         self.notes.say(
                             Level::Error,
-                            format!("writing consume queues failed, writes are refused until it works: {error}"),
+                            format!(
+                                "writing consume queues failed, writes are refused until it works: {error}"
+                            ),
                         );
                     }
                 }
@@ -78,7 +80,11 @@ impl Keeper {
             if thorough {
                 last_thorough = Instant::now();
             }
-            pause = self.config.queue_flush_interval.max(began.elapsed() * WORK_SHARE).min(Duration::from_secs(10));
+            pause = self
+                .config
+                .queue_flush_interval
+                .max(began.elapsed() * WORK_SHARE)
+                .min(Duration::from_secs(10));
         }
     }
 

@@ -120,9 +120,7 @@ impl Mapping {
 
     /// Put the pages of `range` on disk (`msync`). Only the range: pages faulted in ahead of the writer stay out.
     pub fn sync(&self, range: Range<usize>) -> Result<()> {
-        self.map
-            .flush_range(range.start, range.len())
-            .map_err(|source| Error::io("sync", &self.path, source))
+        self.map.flush_range(range.start, range.len()).map_err(|source| Error::io("sync", &self.path, source))
     }
 
     /// Tell the kernel that the file will be read from front to back.

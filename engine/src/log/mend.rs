@@ -73,7 +73,11 @@ impl Store {
                                 queue.queue_id()
                             ),
                         );
-                        return Ok(Looked::Message(Slice::new(segment.map().clone(), position as usize, record.size())));
+                        return Ok(Looked::Message(Slice::new(
+                            segment.map().clone(),
+                            position as usize,
+                            record.size(),
+                        )));
                     }
                     at += record.size() as u64;
                 }

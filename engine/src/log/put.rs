@@ -100,7 +100,10 @@ impl Store {
     /// Store messages of one queue as a unit.
     pub fn put_batch(&self, drafts: &[Draft<'_>], wait: bool) -> Result<Placed, Refusal> {
         let began = Instant::now();
-        let result = self.gates(drafts).and_then(|()| self.append(drafts)).and_then(|placed| self.settle(placed, wait));
+        let result = self
+            .gates(drafts)
+            .and_then(|()| self.append(drafts))
+            .and_then(|placed| self.settle(placed, wait));
         let took = began.elapsed();
         self.stats.took(took);
         if took > SLOW_PUT {
@@ -120,7 +123,10 @@ impl Store {
             return refuse(PutStatus::ServiceNotAvailable, "the store is closed".into());
         }
         if self.config.is_slave {
-            return refuse(PutStatus::ServiceNotAvailable, "the store is a slave's: write to its master".into());
+            return refuse(
+                PutStatus::ServiceNotAvailable,
+                "the store is a slave's: write to its master".into(),
+            );
         }
         if !self.flags.is_writable() {
             return refuse(
@@ -139,7 +145,11 @@ impl Store {
         {
             return refuse(
                 PutStatus::MessageIllegal,
-                format!("the topic has {} bytes; 1 to {} are allowed", topic.len(), self.config.topic_bytes_max),
+                format!(
+                    "the topic has {} bytes; 1 to {} are allowed",
+                    topic.len(),
+                    self.config.topic_bytes_max
+                ),
             );
         }
         for draft in drafts {
@@ -159,7 +169,10 @@ impl Store {
         if draft.properties.len() > PROPERTIES_BYTES_MAX {
             return Err(Refusal::new(
                 PutStatus::PropertiesSizeExceeded,
-                format!("the properties take {} bytes; at most {PROPERTIES_BYTES_MAX} are allowed", draft.properties.len()),
+                format!(
+                    "the properties take {} bytes; at most {PROPERTIES_BYTES_MAX} are allowed",
+                    draft.properties.len()
+                ),
             ));
         }
         if draft.body.len() > self.config.message_bytes_max {
@@ -230,9 +243,9 @@ impl Store {
             property_crc: self.config.append_property_crc,
             long_topics: self.config.long_topics_use_v2,
         };
-        let prepared = draft.prepare(encoding).map_err(|unstorable| {
-            Refusal::new(PutStatus::MessageIllegal, unstorable.to_string())
-        })?;
+        let prepared = draft
+            .prepare(encoding)
+            .map_err(|unstorable| Refusal::new(PutStatus::MessageIllegal, unstorable.to_string()))?;
         let max = self.config.message_bytes_max + RECORD_OVERHEAD_MAX;
         if prepared.encoded_len() > max {
             return Err(Refusal::new(
@@ -260,7 +273,10 @@ impl Store {
             {
                 return Err(Refusal::new(
                     PutStatus::LmqQueuesExceeded,
-                    format!("there are {} light queues already (maxLmqConsumeQueueNum)", self.config.lmq_queues_max),
+                    format!(
+                        "there are {} light queues already (maxLmqConsumeQueueNum)",
+                        self.config.lmq_queues_max
+                    ),
                 ));
             }
             queues.push(self.queue_for_put(name, queue_id)?);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use super::append::Placed;
 use super::config::TransferLimit;
 use super::derived::is_lmq;
 use super::filter::TagFilter;
@@ -37,7 +38,8 @@ impl Slice {
     /// The record, which was checked when the slice was made; it can only be lost with its pages.
     pub fn record(&self) -> Result<Record<'_>> {
         self.map.check()?;
-        Record::parse(self.bytes()).map_err(|bad| Error::Damaged { path: "message".into(), what: bad.to_string() })
+        Record::parse(self.bytes())
+            .map_err(|bad| Error::Damaged { path: "message".into(), what: bad.to_string() })
     }
 }
 
@@ -122,7 +124,13 @@ impl Store {
         Ok(ReadResult::empty(status, next, min, max))
     }
 
-    fn collect(&self, queue: &ConsumeQueue, request: &ReadRequest<'_>, min: i64, max: i64) -> Result<ReadResult> {
+    fn collect(
+        &self,
+        queue: &ConsumeQueue,
+        request: &ReadRequest<'_>,
+        min: i64,
+        max: i64,
+    ) -> Result<ReadResult> {
         let mut result = ReadResult::empty(GetStatus::NoMatchedMessage, request.offset, min, max);
         let count = request.count_max.max(1);
         let chunk = if request.filter.is_some() { FILTER_SCAN_UNITS } else { count };
@@ -153,7 +161,11 @@ impl Store {
                     last_physical = unit.physical_offset;
                     if !record.body_is_intact() {
                         if result.messages.is_empty() {
-                            return Err(self.damaged_message(queue, result.next_offset, unit.physical_offset));
+                            return Err(self.damaged_message(
+                                queue,
+                                result.next_offset,
+                                unit.physical_offset,
+                            ));
                         }
                         break;
                     }
@@ -211,11 +223,37 @@ impl Store {
         let at = (physical_offset - segment.start()) as usize;
         let limit = (end.min(segment.end()) - segment.start()) as usize;
         let len = match look(segment.bytes(at..limit)) {
-            Ok(Found::Record(record)) if record.physical_offset() == physical_offset.cast_signed() => record.size(),
+            Ok(Found::Record(record)) if record.physical_offset() == physical_offset.cast_signed() => {
+                record.size()
+            }
             _ => return Ok(None),
         };
         segment.map().check()?;
         Ok(Some(Slice::new(segment.map().clone(), at, len)))
+    }
+
+    /// The physical offsets of `count` records that were placed as one batch.
+    pub fn record_offsets(&self, placed: Placed, count: usize) -> Result<Vec<u64>> {
+        let mut offsets = vec![placed.physical_offset];
+        while offsets.len() < count {
+            let at = offsets[offsets.len() - 1];
+            let Some(segment) = self.log.segment_of(at) else { break };
+            let end = placed.physical_offset + placed.size - segment.start();
+            let Ok(Found::Record(record)) =
+                look(segment.bytes((at - segment.start()) as usize..end as usize))
+            else {
+                break;
+            };
+            offsets.push(at + record.size() as u64);
+        }
+        Ok(offsets)
+    }
+
+    /// Wait until a queue, which need not exist yet, has a message at `offset`.
+    pub fn wait_for(&self, topic: &[u8], queue_id: i32, offset: i64, deadline: Instant) -> bool {
+        self.dispatcher.arrivals.wait_until(Some(deadline), || {
+            self.derived.queues.get(topic, queue_id).is_some_and(|queue| queue.max_offset() > offset)
+        })
     }
 
     /// Records from a physical offset on, and the offset after the last. Waits when there is none yet.
@@ -229,7 +267,9 @@ impl Store {
         let mut at = from;
         let mut found = Vec::new();
         let mut bytes = 0;
-        self.dispatcher.arrivals.wait_until(deadline, || self.dispatcher.position() > from || self.is_closed());
+        self.dispatcher
+            .arrivals
+            .wait_until(deadline, || self.dispatcher.position() > from || self.is_closed());
         let end = self.dispatcher.position();
         while at < end && found.len() < count_max && bytes < bytes_max {
             let Some(segment) = self.log.segment_of(at) else {
@@ -297,7 +337,15 @@ impl Store {
 
 impl ReadResult {
     fn empty(status: GetStatus, next_offset: i64, min_offset: i64, max_offset: i64) -> Self {
-        Self { status, next_offset, min_offset, max_offset, suggest_slave: false, messages: Vec::new(), bytes: 0 }
+        Self {
+            status,
+            next_offset,
+            min_offset,
+            max_offset,
+            suggest_slave: false,
+            messages: Vec::new(),
+            bytes: 0,
+        }
     }
 }
 

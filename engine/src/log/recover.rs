@@ -124,7 +124,9 @@ impl Recovery<'_> {
         };
         // Never past what the queues have, nor past what the index must see again.
         let from = trusted.min(self.queue_end()).min(self.index_from.unwrap_or(u64::MAX));
-        self.log.segment_of(from.max(segments[0].start())).map_or(segments[0].start(), |segment| segment.start())
+        self.log
+            .segment_of(from.max(segments[0].start()))
+            .map_or(segments[0].start(), |segment| segment.start())
     }
 
     fn scan(&self, start: u64, queues_from: u64, lacking: &mut HashMap<QueueKey, u64>) -> Result<Tail> {
@@ -173,7 +175,9 @@ impl Recovery<'_> {
     fn judge<'a>(&self, segment: &'a Segment, position: u64) -> Judged<'a> {
         let config = &self.log.config;
         match look(segment.bytes(position as usize..segment.size() as usize)) {
-            Ok(Found::Record(record)) if record.physical_offset() != (segment.start() + position).cast_signed() => {
+            Ok(Found::Record(record))
+                if record.physical_offset() != (segment.start() + position).cast_signed() =>
+            {
                 Judged::End(Some(BadRecord::Misplaced(record.physical_offset())))
             }
             Ok(Found::Record(record)) => {
@@ -231,7 +235,10 @@ impl Recovery<'_> {
         if let Some(damage) = &tail.damage {
             self.notes.say(
                 Level::Warning,
-                format!("the log ends at offset {}: {damage}; what was written after it is cut off", tail.end),
+                format!(
+                    "the log ends at offset {}: {damage}; what was written after it is cut off",
+                    tail.end
+                ),
             );
         }
         if let Some(aside) = aside {
@@ -276,7 +283,8 @@ impl Recovery<'_> {
         fs::create_dir_all(&aside).map_err(|source| Error::io("create", &aside, source))?;
         for segment in cut {
             let to = aside.join(file_name(segment.start()));
-            fs::copy(segment.path(), &to).map_err(|source| Error::io("copy the damaged file to", &to, source))?;
+            fs::copy(segment.path(), &to)
+                .map_err(|source| Error::io("copy the damaged file to", &to, source))?;
         }
         Ok(Some(aside))
     }
@@ -287,7 +295,11 @@ impl Recovery<'_> {
         for key in lacking.keys() {
             self.notes.say(
                 Level::Warning,
-                format!("queue {}-{} lacks messages that the log has; it is built again", key.topic(), key.queue_id),
+                format!(
+                    "queue {}-{} lacks messages that the log has; it is built again",
+                    key.topic(),
+                    key.queue_id
+                ),
             );
         }
         let mut at = self.log.segment_of(from).map_or(self.log.min_offset(), |segment| segment.start());
@@ -366,7 +378,8 @@ pub fn find_intact(segment: &Segment, from: u64, to: u64) -> Option<u64> {
     let bytes = segment.bytes(0..segment.size() as usize);
     let window = bytes.get(from as usize..to as usize)?;
     for magic_at in memchr::memmem::find_iter(window, &MAGIC_START) {
-        let Some(position) = (from + magic_at as u64).checked_sub(4).filter(|&position| position >= from) else {
+        let Some(position) = (from + magic_at as u64).checked_sub(4).filter(|&position| position >= from)
+        else {
             continue;
         };
         if let Ok(Found::Record(record)) = look(&bytes[position as usize..])

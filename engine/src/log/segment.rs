@@ -160,7 +160,8 @@ impl Segment {
     /// Make everything from `position` on read as zeros again, and forget its space.
     pub fn erase_from(&self, position: u64) -> Result<()> {
         let file = open_for_writing(&self.path)?;
-        erase(&file, position, self.size - position).map_err(|source| Error::io("erase", &self.path, source))?;
+        erase(&file, position, self.size - position)
+            .map_err(|source| Error::io("erase", &self.path, source))?;
         self.allocated.fetch_min(position, Ordering::AcqRel);
         Ok(())
     }

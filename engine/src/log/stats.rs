@@ -28,6 +28,18 @@ impl Stats {
         self.refused[status as usize].fetch_add(1, Ordering::Relaxed);
     }
 
+    pub fn reads(&self) -> u64 {
+        self.reads.load(Ordering::Relaxed)
+    }
+
+    pub fn messages_read(&self) -> u64 {
+        self.messages_read.load(Ordering::Relaxed)
+    }
+
+    pub fn queries(&self) -> u64 {
+        self.queries.load(Ordering::Relaxed)
+    }
+
     /// Put calls, refused ones included.
     pub fn puts(&self) -> u64 {
         self.puts.load(Ordering::Relaxed)
@@ -39,7 +51,9 @@ impl Stats {
 
     /// Refused puts by status; statuses that never occurred are left out.
     pub fn refusals(&self) -> impl Iterator<Item = (PutStatus, u64)> {
-        let counts = PutStatus::ALL.into_iter().map(|status| (status, self.refused[status as usize].load(Ordering::Relaxed)));
+        let counts = PutStatus::ALL
+            .into_iter()
+            .map(|status| (status, self.refused[status as usize].load(Ordering::Relaxed)));
         counts.filter(|&(_, count)| count > 0)
     }
 }

@@ -86,7 +86,8 @@ impl Store {
 
         let flags = Arc::new(Flags::default());
         let signal = Arc::new(Signal::default());
-        let dispatcher = Arc::new(Dispatcher::new(log.clone(), derived.clone(), flags.clone(), signal.clone()));
+        let dispatcher =
+            Arc::new(Dispatcher::new(log.clone(), derived.clone(), flags.clone(), signal.clone()));
         dispatcher.start_at(log.written(), log.last_timestamp());
         let flusher = Arc::new(Flusher::new(log.clone(), checkpoint.clone(), flags.clone(), signal));
         let keeper = Arc::new(Keeper::new(
@@ -165,6 +166,10 @@ impl Store {
         fork::generation() != self.generation
     }
 
+    pub fn store_host(&self) -> std::net::SocketAddr {
+        self.config.store_host
+    }
+
     /// Put everything written so far on disk; returns up to where.
     pub fn flush(&self) -> Result<u64> {
         self.log.commit(0)?;
@@ -202,7 +207,9 @@ impl Store {
         } else {
             self.notes.say(
                 Level::Warning,
-                format!("closing with {behind} bytes not dispatched or a failed write; the next start recovers"),
+                format!(
+                    "closing with {behind} bytes not dispatched or a failed write; the next start recovers"
+                ),
             );
         }
         self.lock.lock().take();
@@ -264,6 +271,7 @@ fn join(thread: JoinHandle<()>, notes: &Notes) {
 
 fn physical_memory() -> u64 {
     // SAFETY: asks for two numbers.
-    let (pages, page_bytes) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+    let (pages, page_bytes) =
+        unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
     pages.max(0).cast_unsigned() * page_bytes.max(0).cast_unsigned()
 }

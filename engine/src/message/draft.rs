@@ -6,8 +6,8 @@ use std::sync::atomic::{Ordering, fence};
 use super::crc::{self, PROPERTY_CRC_BYTES};
 use super::host;
 use super::layout::{
-    BODY_AT, HEAD_BYTES, HOST_V4_BYTES, MAGIC_AT, PROPERTIES_BYTES_MAX, TOPIC_BYTES_MAX, TOPIC_BYTES_MAX_V1, TransactionType,
-    Version, property, sys_flag,
+    BODY_AT, HEAD_BYTES, HOST_V4_BYTES, MAGIC_AT, PROPERTIES_BYTES_MAX, TOPIC_BYTES_MAX, TOPIC_BYTES_MAX_V1,
+    TransactionType, Version, property, sys_flag,
 };
 
 /// A message to be stored.

@@ -66,8 +66,12 @@ type Entry<'py> = (i32, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 /// Decode a client's batch: flag, body, properties text of each message.
 #[pyfunction]
 pub fn decode_batch<'py>(py: Python<'py>, batch: &[u8]) -> PyResult<Vec<Entry<'py>>> {
-    let entry = |entry: BatchEntry<'_>| (entry.flag, PyBytes::new(py, entry.body), PyBytes::new(py, entry.properties));
-    batch::entries(batch).map(|found| found.map(entry).map_err(|bad| PyValueError::new_err(bad.to_string()))).collect()
+    let entry = |entry: BatchEntry<'_>| {
+        (entry.flag, PyBytes::new(py, entry.body), PyBytes::new(py, entry.properties))
+    };
+    batch::entries(batch)
+        .map(|found| found.map(entry).map_err(|bad| PyValueError::new_err(bad.to_string())))
+        .collect()
 }
 
 /// Encode a batch the way a client does: flag, body, properties text of each message.

@@ -6,6 +6,9 @@ use pyo3::{PyResult, Python};
 use crate::error::Result;
 
 /// Work without the GIL, and turn the engine's error into Python's.
-pub fn enter<T: Ungil + Send>(py: Python<'_>, work: impl Ungil + Send + FnOnce() -> Result<T>) -> PyResult<T> {
+pub fn enter<T: Ungil + Send>(
+    py: Python<'_>,
+    work: impl Ungil + Send + FnOnce() -> Result<T>,
+) -> PyResult<T> {
     py.detach(work).map_err(Into::into)
 }

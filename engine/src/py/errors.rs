@@ -1,8 +1,9 @@
 //! The engine's errors as Python exceptions, mapped here and nowhere else.
 
+use pyo3::IntoPyObjectExt;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyOSError, PyValueError};
-use pyo3::{IntoPyObjectExt, PyErr, Python};
+use pyo3::prelude::*;
 
 use super::store::Appended;
 use crate::error::Error;

@@ -62,12 +62,24 @@ impl ReadResult {
         let len = self.inner.messages.len();
         let place = if index < 0 { len.checked_add_signed(index) } else { Some(index.unsigned_abs()) };
         let slice = place.and_then(|place| self.inner.messages.get(place));
-        slice.cloned().map(Message::in_log).ok_or_else(|| PyIndexError::new_err("no such message in this read"))
+        slice
+            .cloned()
+            .map(Message::in_log)
+            .ok_or_else(|| PyIndexError::new_err("no such message in this read"))
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
-        PyList::new(py, self.inner.messages.iter().cloned().map(Message::in_log).map(|m| Py::new(py, m)).collect::<PyResult<Vec<_>>>()?)?
-            .try_iter()
+        PyList::new(
+            py,
+            self.inner
+                .messages
+                .iter()
+                .cloned()
+                .map(Message::in_log)
+                .map(|m| Py::new(py, m))
+                .collect::<PyResult<Vec<_>>>()?,
+        )?
+        .try_iter()
     }
 
     fn __repr__(&self) -> String {
