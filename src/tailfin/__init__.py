@@ -1,0 +1,1 @@
+"""RocketMQ in Python, with an engine of its own for the bytes."""
