@@ -172,7 +172,7 @@ def used(path: Path) -> float:
                 usage = shutil.disk_usage(place)
             except OSError:
                 return -1.0
-            # What is reserved for root does not count, as in `df`; a begun percent counts whole, as in RocketMQ.
+            # Space reserved for root does not count (as in `df`); a begun percent counts whole (as in RocketMQ).
             reachable = usage.used + usage.free
             return math.ceil(usage.used * 100 / reachable) / 100 if reachable else -1.0
     return -1.0

@@ -6,10 +6,12 @@ Works on Tailfin's and on Java's directories alike. Records of the commit log co
 
 import contextlib
 import fcntl
+import functools
 import mmap
 import struct
 import sys
 from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +23,7 @@ UNIT = struct.Struct(">qiq")
 PRE_BLANK_SIZE = 0x7FFFFFFF
 EXT_ADDRESS_MAX = -2147483649
 EXT_BASE = -(2**63)
+_BLOCK_UNITS = 4096
 
 INDEX_HEADER = struct.Struct(">qqqqii")
 INDEX_ENTRY = struct.Struct(">iqii")
@@ -119,8 +122,8 @@ class Queue:
         self.queue_id = queue_id
         self.folder = folder
         self.files = [QueueFile(start, path, _used(path)) for start, path in numbered(folder)]
-        # Files made ahead of need hold nothing yet; a file without units between others does not end the queue.
-        while self.files and not self.files[-1].used and len(self.files) > 1:
+        # Files made ahead of need hold nothing yet.
+        while len(self.files) > 1 and not self.files[-1].used:
             self.files.pop()
 
     @property
@@ -160,22 +163,45 @@ class Queue:
     def file_of(self, queue_offset: int) -> QueueFile | None:
         """Return the file in which a unit stands."""
         at = queue_offset * UNIT.size
-        return next((file for file in self.files if file.start <= at < file.start + file.used), None)
+        index = bisect_right(self.files, at, key=lambda file: file.start) - 1
+        if index < 0 or at >= self.files[index].start + self.files[index].used:
+            return None
+        return self.files[index]
 
     def unit(self, queue_offset: int) -> Unit | None:
-        """Read one unit."""
+        """Read one unit; neighbours are read with it."""
         if (file := self.file_of(queue_offset)) is None:
             return None
-        with file.path.open("rb") as stream:
-            stream.seek(queue_offset * UNIT.size - file.start)
-            data = stream.read(UNIT.size)
-        return Unit(queue_offset, *UNIT.unpack(data)) if len(data) == UNIT.size else None
+        block, index = divmod(queue_offset - file.start // UNIT.size, _BLOCK_UNITS)
+        data = _block(file.path, block)
+        if len(data) < (index + 1) * UNIT.size:
+            return None
+        return Unit(queue_offset, *UNIT.unpack_from(data, index * UNIT.size))
+
+    def first_at_or_after(self, physical_offset: int) -> int:
+        """Find the queue offset of the first unit that points to an offset of the log or behind it."""
+
+        def points_to(queue_offset: int) -> int:
+            unit = self.unit(queue_offset)
+            return -1 if unit is None or unit.size == PRE_BLANK_SIZE else unit.physical_offset
+
+        return self.first_offset + bisect_left(
+            range(self.first_offset, self.end_offset), physical_offset, key=points_to
+        )
 
     def at(self, queue_offset: int) -> str:
         """Name the place of a unit: file and position."""
         if (file := self.file_of(queue_offset)) is None:
             return f"{self.folder}: unit {queue_offset}"
         return f"{file.path}: position {queue_offset * UNIT.size - file.start}"
+
+
+@functools.lru_cache(maxsize=1024)
+def _block(path: Path, block: int) -> bytes:
+    """Read some units; the cache holds 80 MB at most, however many queues there are."""
+    with path.open("rb") as stream:
+        stream.seek(block * _BLOCK_UNITS * UNIT.size)
+        return stream.read(_BLOCK_UNITS * UNIT.size)
 
 
 def _used(path: Path) -> int:
@@ -296,7 +322,7 @@ class IndexFile:
             return False
         if self.header.next_entry <= 1:
             return True
-        last = at
+        first_hash = 0
         for number in range(1, min(self.header.next_entry, 16)):
             at += INDEX_ENTRY.size
             if at + INDEX_ENTRY.size > len(data):
@@ -306,12 +332,12 @@ class IndexFile:
             if not sane or not self.header.begin_offset <= physical <= self.header.end_offset:
                 return False
             if number == 1:
-                first_hash, last = key_hash, at
+                first_hash = key_hash
                 if physical != self.header.begin_offset or seconds or previous:
                     return False
         # A key's slot cannot be empty once it has an entry.
         slot_at = INDEX_HEADER.size + first_hash % slots * 4
-        return last > 0 and int.from_bytes(data[slot_at : slot_at + 4], "big") > 0
+        return int.from_bytes(data[slot_at : slot_at + 4], "big") > 0
 
 
 def index_paths(folder: Path) -> list[Path]:
