@@ -1,1 +1,25 @@
-//! The stored message.
+//! The stored message: its bytes, and the values computed from them.
+//!
+//! - `layout`: positions, magics, flags, limits and property names
+//! - `record`: reads what stands at a log position
+//! - `draft`: writes a message that is about to be stored
+//! - `properties`, `batch`, `host`: the smaller layouts inside
+//! - `ids`, `crc`: message ids, hashes and checksums
+
+pub mod batch;
+pub mod crc;
+pub mod draft;
+pub mod host;
+pub mod ids;
+pub mod layout;
+pub mod properties;
+pub mod record;
+#[cfg(test)]
+mod samples;
+
+pub use batch::{BadBatch, BatchEntry};
+pub use draft::{Draft, Encoding, Prepared, Stamp, Unstorable};
+pub use ids::BadMessageId;
+pub use layout::{TransactionType, Version};
+pub use properties::DispatchProperties;
+pub use record::{BadRecord, Found, PropertyCrc, Record, blank_head, look};

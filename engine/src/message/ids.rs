@@ -1,0 +1,236 @@
+//! Message ids and the hashes that queues and the index hold.
+
+use std::net::SocketAddr;
+
+use super::host;
+use super::layout::{HOST_V4_BYTES, HOST_V6_BYTES, field};
+
+const OFFSET_BYTES: usize = 8;
+const ID_BYTES_MAX: usize = HOST_V6_BYTES + OFFSET_BYTES;
+const ID_TEXT_V4: usize = 2 * (HOST_V4_BYTES + OFFSET_BYTES);
+const ID_TEXT_V6: usize = 2 * ID_BYTES_MAX;
+
+const _: () = assert!(ID_TEXT_V4 == 32 && ID_TEXT_V6 == 56);
+
+/// A text that is no offset message id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadMessageId {
+    #[error("a message id has {ID_TEXT_V4} or {ID_TEXT_V6} characters, not {0}")]
+    Length(usize),
+    #[error("a message id has only hexadecimal digits")]
+    Digit,
+    #[error("the port in the message id is above 65535")]
+    Port,
+}
+
+/// The id of the record at `physical_offset` of the broker at `store_host`.
+pub fn encode_message_id(store_host: &SocketAddr, physical_offset: i64) -> String {
+    let mut bytes = [0; HOST_V6_BYTES];
+    let len = host::encode(store_host, &mut bytes);
+    message_id_of_field(&bytes[..len], physical_offset)
+}
+
+/// As [`encode_message_id`], from a host field as stored.
+pub(super) fn message_id_of_field(host: &[u8], physical_offset: i64) -> String {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    let mut text = String::with_capacity(2 * (host.len() + OFFSET_BYTES));
+    for byte in host.iter().chain(&physical_offset.to_be_bytes()) {
+        text.push(char::from(HEX[usize::from(byte >> 4)]));
+        text.push(char::from(HEX[usize::from(byte & 0xF)]));
+    }
+    text
+}
+
+/// The store host and physical offset in an id, with digits of either case.
+pub fn decode_message_id(text: &[u8]) -> Result<(SocketAddr, i64), BadMessageId> {
+    if !matches!(text.len(), ID_TEXT_V4 | ID_TEXT_V6) {
+        return Err(BadMessageId::Length(text.len()));
+    }
+    let mut bytes = [0; ID_BYTES_MAX];
+    let bytes = &mut bytes[..text.len() / 2];
+    for (byte, &[high, low]) in bytes.iter_mut().zip(text.as_chunks().0) {
+        *byte = hex_digit(high)? << 4 | hex_digit(low)?;
+    }
+    let (host, offset) = bytes.split_at(bytes.len() - OFFSET_BYTES);
+    let host = host::decode(host).ok_or(BadMessageId::Port)?;
+    Ok((host, i64::from_be_bytes(field(offset, 0))))
+}
+
+fn hex_digit(character: u8) -> Result<u8, BadMessageId> {
+    let digit = char::from(character).to_digit(16).ok_or(BadMessageId::Digit)?;
+    Ok(digit as u8)
+}
+
+/// Java's `String.hashCode` of UTF-8 text.
+///
+/// Malformed bytes count as U+FFFD, as many times as Java's decoder would put it.
+#[inline]
+pub fn java_hash(text: &[u8]) -> i32 {
+    extend_hash(0, text)
+}
+
+/// What a consume queue keeps of the whole TAGS text.
+#[inline]
+pub fn tags_code(tags: &[u8]) -> i64 {
+    i64::from(java_hash(tags))
+}
+
+/// The index's hash of `topic#key`, never negative.
+#[inline]
+pub fn key_hash(topic: &[u8], key: &[u8]) -> i32 {
+    // The smallest int has no positive twin: Java's abs leaves it negative, and the index takes 0 instead.
+    extend_hash(hash_unit(java_hash(topic), u16::from(b'#')), key).checked_abs().unwrap_or(0)
+}
+
+#[inline]
+const fn hash_unit(hash: i32, unit: u16) -> i32 {
+    hash.wrapping_mul(31).wrapping_add(unit as i32)
+}
+
+#[inline]
+fn extend_hash(hash: i32, text: &[u8]) -> i32 {
+    if text.is_ascii() { extend_hash_ascii(hash, text) } else { extend_hash_utf8(hash, text) }
+}
+
+/// Four characters per step, so that the multiplications do not wait for each other.
+#[inline]
+fn extend_hash_ascii(mut hash: i32, text: &[u8]) -> i32 {
+    let (blocks, tail) = text.as_chunks();
+    for &[a, b, c, d] in blocks {
+        let block =
+            i32::from(a) * (31 * 31 * 31) + i32::from(b) * (31 * 31) + i32::from(c) * 31 + i32::from(d);
+        hash = hash.wrapping_mul(31 * 31 * 31 * 31).wrapping_add(block);
+    }
+    tail.iter().fold(hash, |hash, &byte| hash_unit(hash, u16::from(byte)))
+}
+
+#[cold]
+fn extend_hash_utf8(mut hash: i32, mut text: &[u8]) -> i32 {
+    while let Some(chunk) = text.utf8_chunks().next() {
+        hash = chunk.valid().encode_utf16().fold(hash, hash_unit);
+        let bad = &text[chunk.valid().len()..];
+        // Rust replaces each byte of an encoded surrogate, Java the whole sequence.
+        let bad_len = match bad {
+            [0xED, 0xA0..=0xBF, 0x80..=0xBF, ..] => 3,
+            [0xED, 0xA0..=0xBF, ..] => 2,
+            _ => chunk.invalid().len(),
+        };
+        if bad_len > 0 {
+            hash = hash_unit(hash, char::REPLACEMENT_CHARACTER as u16);
+        }
+        text = &bad[bad_len..];
+    }
+    hash
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn id(host: &str, offset: i64) -> String {
+        encode_message_id(&host.parse().unwrap(), offset)
+    }
+
+    // shows: CL-17
+    #[test]
+    fn an_offset_message_id_is_host_and_offset_in_upper_case_hex() {
+        assert_eq!(id("10.0.6.82:8123", 0), "0A00065200001FBB0000000000000000");
+        assert_eq!(id("10.0.0.1:10911", 123_456), "0A00000100002A9F000000000001E240");
+        assert_eq!(id("[fe80::2]:2", 4), "FE800000000000000000000000000002000000020000000000000004");
+    }
+
+    #[test]
+    fn lower_case_ids_are_read_too() {
+        let read = decode_message_id(b"0a00000100002a9f000000000001e240");
+        assert_eq!(read, Ok(("10.0.0.1:10911".parse().unwrap(), 123_456)));
+    }
+
+    #[test]
+    fn texts_that_are_no_ids_are_told_apart() {
+        assert_eq!(decode_message_id(b""), Err(BadMessageId::Length(0)));
+        assert_eq!(decode_message_id(&[b'0'; 33]), Err(BadMessageId::Length(33)));
+        assert_eq!(decode_message_id(&[b'G'; 32]), Err(BadMessageId::Digit));
+        assert_eq!(decode_message_id(&[b'F'; 32]), Err(BadMessageId::Port));
+    }
+
+    #[test]
+    fn hashes_equal_those_of_java() {
+        assert_eq!(java_hash(b"TagA"), 2_598_919);
+        assert_eq!(java_hash("中文".as_bytes()), 646_394);
+        assert_eq!(java_hash(b"polygenelubricants"), i32::MIN);
+        assert_eq!(java_hash(b""), 0);
+        assert_eq!(java_hash("😀".as_bytes()), 1_772_899);
+    }
+
+    /// Values printed by a Java 17 `new String(bytes, UTF_8).hashCode()`.
+    #[test]
+    fn malformed_text_hashes_as_in_java() {
+        assert_eq!(java_hash(b"a\xED\xA0\x80b"), 2_124_838);
+        assert_eq!(java_hash(b"a\xED\xA0b"), 2_124_838);
+        assert_eq!(java_hash(b"\xED\xA0"), 65_533);
+        assert_eq!(java_hash(b"\xED\xA0\xBD\xED\xB8\x80"), 2_097_056);
+        assert_eq!(java_hash(b"\xE4\xB8A"), 2_031_588);
+        assert_eq!(java_hash(b"\xF0\x90\x80"), 65_533);
+        assert_eq!(java_hash(b"\xF0\x80\x80"), 65_074_269);
+        assert_eq!(java_hash(b"\xF4\x90\x80\x80"), 2_017_367_872);
+        assert_eq!(java_hash(b"\xC0\x80"), 2_097_056);
+    }
+
+    #[test]
+    fn a_tags_code_keeps_the_sign_of_the_hash() {
+        assert_eq!(tags_code(b"polygenelubricants"), -2_147_483_648);
+        assert_eq!(tags_code(b""), 0);
+    }
+
+    #[test]
+    fn the_key_hash_covers_topic_and_key() {
+        assert_eq!(key_hash(b"T", b"k1"), 2_539_445);
+        assert_eq!(key_hash(b"T", b"k2"), 2_539_446);
+    }
+
+    #[test]
+    fn the_key_hash_of_the_smallest_int_is_zero() {
+        assert_eq!(java_hash(b"T#0jdpfbq"), i32::MIN);
+        assert_eq!(key_hash(b"T", b"0jdpfbq"), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn every_id_reads_back(ip: IpAddr, port: u16, offset: i64) {
+            let host = SocketAddr::new(ip, port);
+            prop_assert_eq!(decode_message_id(encode_message_id(&host, offset).as_bytes()), Ok((host, offset)));
+        }
+
+        #[test]
+        fn arbitrary_ids_never_panic(text in prop::collection::vec(any::<u8>(), 0..60)) {
+            let _ = decode_message_id(&text);
+        }
+
+        #[test]
+        fn hashes_follow_the_definition(text: String) {
+            let slow = text.encode_utf16().fold(0, hash_unit);
+            prop_assert_eq!(java_hash(text.as_bytes()), slow);
+        }
+
+        #[test]
+        fn the_block_hash_follows_the_definition(text in "[ -~]{0,40}") {
+            let slow = text.encode_utf16().fold(0, hash_unit);
+            prop_assert_eq!(java_hash(text.as_bytes()), slow);
+        }
+
+        #[test]
+        fn the_key_hash_needs_no_joined_text(topic: String, key: String) {
+            let joined = java_hash(format!("{topic}#{key}").as_bytes());
+            prop_assert_eq!(key_hash(topic.as_bytes(), key.as_bytes()), joined.checked_abs().unwrap_or(0));
+        }
+
+        #[test]
+        fn arbitrary_text_never_panics(text in prop::collection::vec(any::<u8>(), 0..60)) {
+            java_hash(&text);
+        }
+    }
+}

@@ -1,0 +1,500 @@
+//! Reads what stands at a position of the log.
+
+use std::net::SocketAddr;
+
+use super::crc::{self, PROPERTY_CRC_BYTES, PROPERTY_CRC_PREFIX};
+use super::layout::{
+    BLANK_MAGIC, BODY_CRC_AT, BODY_LEN_AT, BORN_HOST_AT, BORN_TIMESTAMP_AT, END_FILE_MIN_BLANK, FLAG_AT,
+    HEAD_BYTES, HOST_V4_BYTES, HOST_V6_BYTES, MAGIC_AT, PHYSICAL_OFFSET_AT, QUEUE_ID_AT, QUEUE_OFFSET_AT,
+    RECORD_BYTES_MIN, SIZE_AT, SYS_FLAG_AT, TransactionType, Version, field, sys_flag,
+};
+use super::{host, ids};
+
+/// Bytes that are no record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadRecord {
+    #[error("magic {0:#010x} belongs to no record")]
+    UnknownMagic(u32),
+    #[error("the stated size {0} is no possible size")]
+    ImpossibleSize(i32),
+    #[error("the record states {stated} bytes, of which {present} are here")]
+    Cut { stated: usize, present: usize },
+    #[error("the lengths of body, topic and properties do not add up to the stated size {0}")]
+    LengthsDisagree(usize),
+}
+
+/// What stands at a log position.
+#[derive(Clone, Copy, Debug)]
+pub enum Found<'a> {
+    Record(Record<'a>),
+    /// The rest of the file is unused; `size` bytes further the next file starts.
+    Blank {
+        size: usize,
+    },
+    /// Nothing has been written here yet.
+    Nothing,
+}
+
+/// Tells what stands at the start of `bytes`.
+#[inline]
+pub fn look(bytes: &[u8]) -> Result<Found<'_>, BadRecord> {
+    if bytes.len() < HEAD_BYTES {
+        return Ok(Found::Nothing);
+    }
+    let size = i32::from_be_bytes(field(bytes, SIZE_AT));
+    match (size, u32::from_be_bytes(field(bytes, MAGIC_AT))) {
+        (0, 0) => Ok(Found::Nothing),
+        (_, BLANK_MAGIC) => match usize::try_from(size) {
+            Ok(size) if size >= END_FILE_MIN_BLANK => Ok(Found::Blank { size }),
+            _ => Err(BadRecord::ImpossibleSize(size)),
+        },
+        _ => Record::parse(bytes).map(Found::Record),
+    }
+}
+
+/// The head of the blank record that closes a file with `space` bytes left; `None` if it has no room for one.
+pub fn blank_head(space: usize) -> Option<[u8; HEAD_BYTES]> {
+    let size = i32::try_from(space).ok().filter(|_| space >= END_FILE_MIN_BLANK)?;
+    let mut head = [0; HEAD_BYTES];
+    head[..MAGIC_AT].copy_from_slice(&size.to_be_bytes());
+    head[MAGIC_AT..].copy_from_slice(&BLANK_MAGIC.to_be_bytes());
+    Some(head)
+}
+
+/// Whether the checksum property at the end of a record agrees with the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PropertyCrc {
+    Absent,
+    Intact,
+    Broken,
+}
+
+/// One stored record whose lengths are known to add up. Checksums are not looked at until asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    bytes: &'a [u8],
+    body: &'a [u8],
+    topic: &'a [u8],
+    properties: &'a [u8],
+    version: Version,
+}
+
+impl<'a> Record<'a> {
+    /// Reads the record at the start of `bytes`, which may go on behind it.
+    #[inline]
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, BadRecord> {
+        if bytes.len() < RECORD_BYTES_MIN {
+            return Err(too_short(bytes));
+        }
+        let magic = u32::from_be_bytes(field(bytes, MAGIC_AT));
+        let Some(version) = Version::of_magic(magic) else {
+            return Err(BadRecord::UnknownMagic(magic));
+        };
+        let stated = i32::from_be_bytes(field(bytes, SIZE_AT));
+        let size = match usize::try_from(stated) {
+            Ok(size) if size >= RECORD_BYTES_MIN => size,
+            _ => return Err(BadRecord::ImpossibleSize(stated)),
+        };
+        let Some(bytes) = bytes.get(..size) else {
+            return Err(BadRecord::Cut { stated: size, present: bytes.len() });
+        };
+        let sys_flag = i32::from_be_bytes(field(bytes, SYS_FLAG_AT));
+        let body_len_at = BODY_LEN_AT + born_host_growth(sys_flag) + store_host_growth(sys_flag);
+        Self::split(bytes, body_len_at, version).ok_or(BadRecord::LengthsDisagree(size))
+    }
+
+    /// Cuts the variable part; `None` unless it ends exactly where the record does.
+    #[inline]
+    fn split(bytes: &'a [u8], body_len_at: usize, version: Version) -> Option<Self> {
+        let (len, rest) = bytes.get(body_len_at..)?.split_first_chunk()?;
+        let (body, rest) = rest.split_at_checked(usize::try_from(i32::from_be_bytes(*len)).ok()?)?;
+        let (topic_len, rest) = match version {
+            Version::V1 => {
+                rest.split_first_chunk().map(|(len, rest)| (i16::from(i8::from_be_bytes(*len)), rest))?
+            }
+            Version::V2 => rest.split_first_chunk().map(|(len, rest)| (i16::from_be_bytes(*len), rest))?,
+        };
+        let (topic, rest) = rest.split_at_checked(usize::try_from(topic_len).ok()?)?;
+        let (len, properties) = rest.split_first_chunk()?;
+        let properties_len = usize::try_from(i16::from_be_bytes(*len)).ok()?;
+        (properties.len() == properties_len).then_some(Self { bytes, body, topic, properties, version })
+    }
+
+    #[inline]
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    #[inline]
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    #[inline]
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    #[inline]
+    pub fn body_crc(&self) -> u32 {
+        u32::from_be_bytes(field(self.bytes, BODY_CRC_AT))
+    }
+
+    #[inline]
+    pub fn queue_id(&self) -> i32 {
+        i32::from_be_bytes(field(self.bytes, QUEUE_ID_AT))
+    }
+
+    /// The application's own flag.
+    #[inline]
+    pub fn flag(&self) -> i32 {
+        i32::from_be_bytes(field(self.bytes, FLAG_AT))
+    }
+
+    /// The place in the consume queue, counted in messages.
+    #[inline]
+    pub fn queue_offset(&self) -> i64 {
+        i64::from_be_bytes(field(self.bytes, QUEUE_OFFSET_AT))
+    }
+
+    #[inline]
+    pub fn physical_offset(&self) -> i64 {
+        i64::from_be_bytes(field(self.bytes, PHYSICAL_OFFSET_AT))
+    }
+
+    #[inline]
+    pub fn sys_flag(&self) -> i32 {
+        i32::from_be_bytes(field(self.bytes, SYS_FLAG_AT))
+    }
+
+    #[inline]
+    pub fn transaction_type(&self) -> TransactionType {
+        TransactionType::of_sys_flag(self.sys_flag())
+    }
+
+    /// In milliseconds, as are all timestamps.
+    #[inline]
+    pub fn born_timestamp(&self) -> i64 {
+        i64::from_be_bytes(field(self.bytes, BORN_TIMESTAMP_AT))
+    }
+
+    /// `None` when the stored port is above 65535.
+    pub fn born_host(&self) -> Option<SocketAddr> {
+        host::decode(&self.bytes[BORN_HOST_AT..self.store_timestamp_at()])
+    }
+
+    #[inline]
+    pub fn store_timestamp(&self) -> i64 {
+        i64::from_be_bytes(field(self.bytes, self.store_timestamp_at()))
+    }
+
+    /// `None` when the stored port is above 65535.
+    pub fn store_host(&self) -> Option<SocketAddr> {
+        host::decode(self.store_host_field())
+    }
+
+    #[inline]
+    pub fn reconsume_times(&self) -> i32 {
+        i32::from_be_bytes(field(self.bytes, self.reconsume_times_at()))
+    }
+
+    /// The physical offset of the half message that this record commits or rolls back.
+    #[inline]
+    pub fn prepared_offset(&self) -> i64 {
+        i64::from_be_bytes(field(self.bytes, self.reconsume_times_at() + 4))
+    }
+
+    #[inline]
+    pub fn body(&self) -> &'a [u8] {
+        self.body
+    }
+
+    #[inline]
+    pub fn topic(&self) -> &'a [u8] {
+        self.topic
+    }
+
+    #[inline]
+    pub fn properties(&self) -> &'a [u8] {
+        self.properties
+    }
+
+    /// Whether the stored checksum is that of the body.
+    pub fn body_is_intact(&self) -> bool {
+        self.body_crc() == crc::body_crc(self.body)
+    }
+
+    /// The state of the checksum over the whole record, which is always its last property.
+    pub fn property_crc_state(&self) -> PropertyCrc {
+        match self.properties.last_chunk::<PROPERTY_CRC_BYTES>() {
+            Some(stored) if stored.starts_with(PROPERTY_CRC_PREFIX) => {
+                let covered = &self.bytes[..self.size() - PROPERTY_CRC_BYTES];
+                if *stored == crc::property_crc_text(crc::body_crc(covered)) {
+                    PropertyCrc::Intact
+                } else {
+                    PropertyCrc::Broken
+                }
+            }
+            _ => PropertyCrc::Absent,
+        }
+    }
+
+    /// The id by which brokers find the record again.
+    pub fn offset_message_id(&self) -> String {
+        ids::message_id_of_field(self.store_host_field(), self.physical_offset())
+    }
+
+    #[inline]
+    fn store_timestamp_at(&self) -> usize {
+        BORN_HOST_AT + HOST_V4_BYTES + born_host_growth(self.sys_flag())
+    }
+
+    #[inline]
+    fn reconsume_times_at(&self) -> usize {
+        self.store_timestamp_at() + 8 + HOST_V4_BYTES + store_host_growth(self.sys_flag())
+    }
+
+    fn store_host_field(&self) -> &'a [u8] {
+        &self.bytes[self.store_timestamp_at() + 8..self.reconsume_times_at()]
+    }
+}
+
+/// A short rest of a file may hold the start of something else, so the magic is judged before the length.
+#[cold]
+fn too_short(bytes: &[u8]) -> BadRecord {
+    if bytes.len() < HEAD_BYTES {
+        return BadRecord::Cut { stated: RECORD_BYTES_MIN, present: bytes.len() };
+    }
+    let magic = u32::from_be_bytes(field(bytes, MAGIC_AT));
+    let stated = i32::from_be_bytes(field(bytes, SIZE_AT));
+    match usize::try_from(stated) {
+        _ if Version::of_magic(magic).is_none() => BadRecord::UnknownMagic(magic),
+        Ok(stated) if stated >= RECORD_BYTES_MIN => BadRecord::Cut { stated, present: bytes.len() },
+        _ => BadRecord::ImpossibleSize(stated),
+    }
+}
+
+#[inline]
+const fn born_host_growth(flag: i32) -> usize {
+    if flag & sys_flag::BORN_HOST_V6 == 0 { 0 } else { HOST_V6_BYTES - HOST_V4_BYTES }
+}
+
+#[inline]
+const fn store_host_growth(flag: i32) -> usize {
+    if flag & sys_flag::STORE_HOST_V6 == 0 { 0 } else { HOST_V6_BYTES - HOST_V4_BYTES }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::message::draft::{Draft, Encoding};
+    use crate::message::layout::BODY_AT;
+    use crate::message::samples::{
+        EVERY_FIELD, IPV6_HOSTS, any_message, any_stamp, encoded, host, plain, stamp, unhex, usual,
+    };
+
+    fn sample() -> Vec<u8> {
+        let draft = Draft { properties: b"k\x01v\x02", ..plain(b"T", b"hello") };
+        encoded(&draft, usual(&draft), stamp(3, 4, 6))
+    }
+
+    fn sealed() -> Vec<u8> {
+        let draft = Draft { properties: b"k\x01v\x02", ..plain(b"T", b"hello") };
+        encoded(&draft, Encoding { property_crc: true, ..usual(&draft) }, stamp(3, 4, 6))
+    }
+
+    /// The error for `sample()` with the byte at `at` replaced.
+    fn error_with(at: usize, value: u8) -> BadRecord {
+        let mut bytes = sample();
+        bytes[at] = value;
+        Record::parse(&bytes).map(|_| ()).unwrap_err()
+    }
+
+    // shows: CL-13
+    #[test]
+    fn every_field_of_the_published_record_is_read() {
+        let bytes = unhex(EVERY_FIELD);
+        let record = Record::parse(&bytes).unwrap();
+        assert_eq!(record.size(), 101);
+        assert_eq!(record.version(), Version::V1);
+        assert_eq!((record.body_crc(), record.queue_id(), record.flag()), (0, 1, 2));
+        assert_eq!((record.queue_offset(), record.physical_offset()), (3, 4));
+        assert_eq!((record.sys_flag(), record.transaction_type()), (0, TransactionType::Not));
+        assert_eq!((record.born_timestamp(), record.born_host()), (5, Some(host("10.0.0.1:1"))));
+        assert_eq!((record.store_timestamp(), record.store_host()), (6, Some(host("10.0.0.2:10911"))));
+        assert_eq!((record.reconsume_times(), record.prepared_offset()), (7, 8));
+        assert_eq!((record.body(), record.topic()), (&b"hello"[..], &b"T"[..]));
+        assert_eq!(record.properties(), b"k\x01v\x02");
+        assert_eq!(record.offset_message_id(), "0A00000200002A9F0000000000000004");
+    }
+
+    // shows: CL-31
+    #[test]
+    fn ipv6_hosts_move_the_fields_behind_them() {
+        let bytes = unhex(IPV6_HOSTS);
+        let record = Record::parse(&bytes).unwrap();
+        assert_eq!(record.size(), 121);
+        assert_eq!(record.born_host(), Some(host("[fe80::1]:1")));
+        assert_eq!(record.store_host(), Some(host("[fe80::2]:2")));
+        assert_eq!(
+            (record.body(), record.topic(), record.properties()),
+            (&b"hello"[..], &b"T"[..], &b""[..])
+        );
+        assert_eq!(record.offset_message_id(), "FE800000000000000000000000000002000000020000000000000004");
+    }
+
+    #[test]
+    fn bytes_behind_the_record_do_not_matter() {
+        let mut bytes = sample();
+        let size = bytes.len();
+        bytes.extend_from_slice(&[0xFF; 40]);
+        assert_eq!(Record::parse(&bytes).unwrap().size(), size);
+    }
+
+    #[test]
+    fn a_body_whose_stored_crc_is_zero_is_not_intact() {
+        assert!(!Record::parse(&unhex(EVERY_FIELD)).unwrap().body_is_intact());
+    }
+
+    #[test]
+    fn a_changed_body_is_not_intact() {
+        let mut bytes = sample();
+        assert!(Record::parse(&bytes).unwrap().body_is_intact());
+        bytes[BODY_AT] ^= 1;
+        assert!(!Record::parse(&bytes).unwrap().body_is_intact());
+    }
+
+    #[test]
+    fn the_property_checksum_covers_every_byte_before_it() {
+        let intact = sealed();
+        assert_eq!(Record::parse(&intact).unwrap().property_crc_state(), PropertyCrc::Intact);
+        for at in 0..intact.len() {
+            let mut bytes = intact.clone();
+            bytes[at] ^= 1;
+            if let Ok(record) = Record::parse(&bytes) {
+                assert_ne!(record.property_crc_state(), PropertyCrc::Intact, "byte {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_record_without_the_property_has_no_checksum_state() {
+        assert_eq!(Record::parse(&sample()).unwrap().property_crc_state(), PropertyCrc::Absent);
+    }
+
+    // shows: CL-15
+    #[test]
+    fn an_unknown_magic_is_named() {
+        assert_eq!(error_with(7, 0xA8), BadRecord::UnknownMagic(0xDAA3_20A8));
+        assert_eq!(BadRecord::UnknownMagic(0xDAA3_20A8).to_string(), "magic 0xdaa320a8 belongs to no record");
+    }
+
+    #[test]
+    fn lengths_that_lie_are_refused() {
+        assert_eq!(error_with(0, 0x80), BadRecord::ImpossibleSize(i32::MIN + 101));
+        assert_eq!(error_with(3, 90), BadRecord::ImpossibleSize(90));
+        assert_eq!(error_with(3, 102), BadRecord::Cut { stated: 102, present: 101 });
+        assert_eq!(error_with(3, 100), BadRecord::LengthsDisagree(100));
+        assert_eq!(error_with(39, 0x10), BadRecord::LengthsDisagree(101));
+        assert_eq!(error_with(87, 4), BadRecord::LengthsDisagree(101));
+        assert_eq!(error_with(84, 0xFF), BadRecord::LengthsDisagree(101));
+        assert_eq!(error_with(93, 0xFF), BadRecord::LengthsDisagree(101));
+        assert_eq!(error_with(96, 5), BadRecord::LengthsDisagree(101));
+    }
+
+    #[test]
+    fn a_record_cut_anywhere_is_refused() {
+        let bytes = sample();
+        for len in 0..bytes.len() {
+            assert!(matches!(Record::parse(&bytes[..len]), Err(BadRecord::Cut { .. })), "cut to {len}");
+        }
+    }
+
+    #[test]
+    fn a_port_that_is_none_does_not_hide_the_record() {
+        let mut bytes = sample();
+        bytes[BORN_HOST_AT + 4] = 1;
+        assert_eq!(Record::parse(&bytes).unwrap().born_host(), None);
+    }
+
+    // shows: CL-22
+    #[test]
+    fn a_blank_record_closes_the_file() {
+        let head = blank_head(1000).unwrap();
+        assert_eq!(head, [0x00, 0x00, 0x03, 0xE8, 0xCB, 0xD4, 0x31, 0x94]);
+        assert!(matches!(look(&head), Ok(Found::Blank { size: 1000 })));
+    }
+
+    #[test]
+    fn a_blank_record_needs_room_for_its_head() {
+        assert_eq!(blank_head(7), None);
+        assert!(blank_head(8).is_some());
+        assert_eq!(blank_head(i32::MAX as usize + 1), None);
+        let mut head = blank_head(8).unwrap();
+        head[3] = 7;
+        assert!(matches!(look(&head), Err(BadRecord::ImpossibleSize(7))));
+    }
+
+    #[test]
+    fn unwritten_space_and_a_short_rest_hold_nothing() {
+        assert!(matches!(look(&[0; 200]), Ok(Found::Nothing)));
+        assert!(matches!(look(&[0xFF; 7]), Ok(Found::Nothing)));
+        assert!(matches!(look(b""), Ok(Found::Nothing)));
+    }
+
+    #[test]
+    fn a_size_without_a_magic_is_an_error() {
+        assert!(matches!(look(&[0, 0, 0, 101, 0, 0, 0, 0]), Err(BadRecord::UnknownMagic(0))));
+    }
+
+    #[test]
+    fn a_magic_without_a_size_is_an_error() {
+        let mut bytes = sample();
+        bytes[..4].fill(0);
+        assert!(matches!(look(&bytes), Err(BadRecord::ImpossibleSize(0))));
+    }
+
+    /// Calls everything that reads the record.
+    fn touch(bytes: &[u8]) {
+        if let Ok(Found::Record(record)) = look(bytes) {
+            let _ = (record.born_host(), record.store_host(), record.offset_message_id());
+            let _ = (record.store_timestamp(), record.reconsume_times(), record.prepared_offset());
+            let _ = (record.body_is_intact(), record.property_crc_state());
+            assert_eq!(record.bytes(), &bytes[..record.size()]);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            touch(&bytes);
+        }
+
+        #[test]
+        fn arbitrary_bytes_behind_a_good_head_never_panic(mut bytes: [u8; 200], size in 91..=200_u32, v2: bool) {
+            let version = if v2 { Version::V2 } else { Version::V1 };
+            bytes[..MAGIC_AT].copy_from_slice(&size.to_be_bytes());
+            bytes[MAGIC_AT..HEAD_BYTES].copy_from_slice(&version.magic().to_be_bytes());
+            touch(&bytes);
+        }
+
+        #[test]
+        fn damaged_records_never_panic(
+            message in any_message(),
+            at in any_stamp(),
+            flip: prop::sample::Index,
+            bit in 0..8_u8,
+            cut: prop::sample::Index,
+        ) {
+            let draft = message.draft();
+            let mut bytes = encoded(&draft, usual(&draft), at);
+            let flip = flip.index(bytes.len());
+            bytes[flip] ^= 1 << bit;
+            touch(&bytes);
+            bytes.truncate(cut.index(bytes.len()));
+            touch(&bytes);
+        }
+    }
+}
