@@ -1,1 +1,6 @@
 //! The log store.
+
+pub mod checkpoint;
+pub mod mapping;
+pub mod markers;
+pub mod notes;
