@@ -4,3 +4,4 @@ pub mod checkpoint;
 pub mod mapping;
 pub mod markers;
 pub mod notes;
+pub mod offline;
