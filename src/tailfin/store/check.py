@@ -49,6 +49,7 @@ class _Tally:
 
     queue: Queue
     first_physical: int
+    last_physical: int
     matched: int = 0
     superseded: int = 0
     behind: _Behind | None = None
@@ -81,8 +82,8 @@ class Check:
             yield Finding(False, str(self.files.abort), "the store was not closed: it needs recovery")
         for queue in offline.queues(self.files.queues):
             edges = queue.edges()
-            first = edges[0].physical_offset if edges else 0
-            self._tallies[queue.topic, queue.queue_id] = _Tally(queue, first)
+            first, last = (unit.physical_offset for unit in edges) if edges else (0, -1)
+            self._tallies[queue.topic, queue.queue_id] = _Tally(queue, first, last)
         yield from self._log_files()
         yield from self._records()
         for tally in self._tallies.values():
@@ -104,6 +105,7 @@ class Check:
     def _records(self) -> Iterator[Finding]:
         offset, first = self.log.min_offset, self.log.min_offset
         total = self.log.end_of_files - first
+        last: Message | None = None
         while True:
             messages, next_offset, damage = self.log.scan(offset)
             for message in messages:
@@ -111,16 +113,41 @@ class Check:
             if messages:
                 self.end = messages[-1].physical_offset + messages[-1].size
             if damage is not None:
-                after = self.log.next_record(next_offset)
-                torn = after is None and (self.unclosed or self.running)
-                yield Finding(not torn, self._log_place(next_offset), damage)
-                if after is None or after <= next_offset:
+                after = self._resumes_at(next_offset, messages[-1] if messages else last)
+                torn = after is None and not self._is_expected(next_offset)
+                what = f"{damage}: unused, or what a crash left behind the end" if torn else damage
+                yield Finding(not torn, self._log_place(next_offset), what)
+                if after is None:
                     return
                 next_offset = after
             elif not messages:
                 return
             offset = next_offset
+            last = messages[-1] if messages else last
             self.progress("log", offset - first, total)
+
+    def _is_expected(self, offset: int) -> bool:
+        """Tell whether a queue knows of a record at an offset or behind it."""
+        if self.unclosed or self.running:
+            return False  # recovery cuts queues back to the log
+        return any(tally.last_physical >= offset for tally in self._tallies.values())
+
+    def _resumes_at(self, offset: int, last: Message | None) -> int | None:
+        """Find where the log goes on after damage; None when it ended there.
+
+        Recovery cuts a log by forgetting what is behind the cut, not by erasing it. What is left there may
+        look intact, but it is older than the records before it, or no queue knows of it.
+        """
+        after = self.log.next_record(offset)
+        if after is None or after <= offset:
+            return None
+        if any(tally.last_physical >= after for tally in self._tallies.values()):
+            return after
+        message = self.log.message_at(after)
+        if message is None or not (self.unclosed or self.running):
+            return None
+        newer = last is None or message.store_timestamp >= last.store_timestamp
+        return after if newer else None
 
     def _record(self, message: Message) -> Iterator[Finding]:
         self.counts["records"] += 1
@@ -289,7 +316,7 @@ class Check:
             if number != newest.get(slot, 0) and not self.running:
                 where = f"{path}: position {offline.INDEX_HEADER.size + slot * 4}"
                 what = f"slot {slot} begins at entry {number}, not at {newest.get(slot, 0)}"
-                # Slots and header reach the disk in any order; recovery drops such a file and builds it again.
+                # Slots and header reach the disk in any order; recovery drops such a file and rebuilds it.
                 yield Finding(not self.unclosed, where, what)
 
     def _key_hashes(self, physical_offset: int) -> frozenset[int]:

@@ -172,7 +172,7 @@ def used(path: Path) -> float:
                 usage = shutil.disk_usage(place)
             except OSError:
                 return -1.0
-            # Space reserved for root does not count (as in `df`); a begun percent counts whole (as in RocketMQ).
+            # As in `df`, what root reserves does not count; as in RocketMQ, a begun percent counts whole.
             reachable = usage.used + usage.free
             return math.ceil(usage.used * 100 / reachable) / 100 if reachable else -1.0
     return -1.0
