@@ -5,7 +5,7 @@
 //! - durability: `flush` for the log, `keeper` for what is derived, `checkpoint`, `markers`
 //! - following: `dispatch` → `derived` → `queue`, `index`; `arrivals` wakes readers
 //! - reading: `read`, `filter`, `mend`; letting go: `expire`
-//! - starting: `recover`
+//! - starting: `recover`; without a store: `offline`
 
 pub mod append;
 mod arrivals;
@@ -26,6 +26,7 @@ pub mod mapping;
 pub mod markers;
 mod mend;
 pub mod notes;
+pub mod offline;
 mod pool;
 pub mod put;
 pub mod queue;

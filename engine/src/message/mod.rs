@@ -15,7 +15,7 @@ pub mod layout;
 pub mod properties;
 pub mod record;
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;
 
 pub use batch::{BadBatch, BatchEntry};
 pub use draft::{Draft, Encoding, Prepared, Stamp, Unstorable};

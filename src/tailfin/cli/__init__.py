@@ -1,0 +1,58 @@
+"""The command line: `python -m tailfin`, one module per verb.
+
+Each verb's module has `arguments(parser)`, which declares what it takes, and `run(args)`, which does it and
+returns the exit code: 0 when all is well, 1 when something was found, 2 when it could not be done.
+"""
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+from tailfin.cli.store import dump, inspect, verify
+from tailfin.config.setting import ConfigError
+from tailfin.store import StoreError
+from tailfin.store.offline import NoStore
+
+NOUNS = {
+    "store": ("look into a store directory, read-only", {"inspect": inspect, "verify": verify, "dump": dump}),
+}
+
+
+def parser() -> argparse.ArgumentParser:
+    """Build the parser of all commands."""
+    top = argparse.ArgumentParser(prog="tailfin", description="RocketMQ in Python.")
+    nouns = top.add_subparsers(dest="noun", required=True, metavar="COMMAND")
+    for noun, (help_text, verbs) in NOUNS.items():
+        words = nouns.add_parser(noun, help=help_text, description=help_text.capitalize() + ".")
+        below = words.add_subparsers(dest="verb", required=True, metavar="VERB")
+        for verb, module in verbs.items():
+            text = module.__doc__ or ""
+            verb_parser = below.add_parser(
+                verb,
+                help=text.splitlines()[0],
+                description=text,
+                formatter_class=argparse.RawDescriptionHelpFormatter,
+            )
+            module.arguments(verb_parser)
+            verb_parser.set_defaults(run=module.run)
+    return top
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit code."""
+    args = parser().parse_args(argv)
+    try:
+        code: int = args.run(args)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has gone (`| head`): nothing is left to say, nor at the interpreter's end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except (NoStore, ConfigError, StoreError, OSError) as error:
+        print(f"tailfin: {error}", file=sys.stderr)
+        return 2
+    return code

@@ -1,0 +1,6 @@
+"""Every setting once: RocketMQ's key, its type, its default and one line of help."""
+
+from tailfin.config.setting import ConfigError
+from tailfin.config.store import StoreConfig
+
+__all__ = ["ConfigError", "StoreConfig"]

@@ -1,0 +1,172 @@
+"""One line per setting: what that line may say, and how a value from a file or a caller is checked by it.
+
+The attribute's name is RocketMQ's key and its type is that of the default, so neither is written twice.
+"""
+
+import difflib
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Any, Self, TypeVar
+
+from tailfin.config.known import KNOWN
+
+INT_MAX = 2**31 - 1
+LONG_MAX = 2**63 - 1
+
+T = TypeVar("T")
+
+log = logging.getLogger("tailfin.config")
+_said: set[str] = set()
+
+
+class ConfigError(ValueError):
+    """A setting that cannot work; the text names the key, the value and what would do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What is known of one setting besides its name and default."""
+
+    help: str
+    low: float
+    high: float
+    clamp: tuple[int, int] | None
+    multiple_of: int
+    choices: tuple[str, ...]
+    engine: bool
+
+
+def setting(
+    default: T,
+    help: str,
+    *,
+    low: float = 0,
+    high: float = INT_MAX,
+    clamp: tuple[int, int] | None = None,
+    multiple_of: int = 1,
+    choices: tuple[str, ...] = (),
+    engine: bool = True,
+) -> T:
+    """Declare a setting of a `Settings` class.
+
+    Args:
+        default: RocketMQ's default; its type is the setting's type.
+        help: one line for the documentation.
+        low: the least number allowed.
+        high: the greatest number allowed.
+        clamp: a range into which a number is moved, where RocketMQ does that too.
+        multiple_of: a number is raised to a multiple of this, where RocketMQ does that too.
+        choices: the words allowed.
+        engine: whether the engine is told.
+    """
+    rule = Rule(help, low, high, clamp, multiple_of, choices, engine)
+    return field(default=default, metadata={"rule": rule})
+
+
+def policy(default: T, help: str, *, low: float = 0, clamp: tuple[int, int] | None = None) -> T:
+    """Declare a setting that Python acts on and the engine never hears of."""
+    return setting(default, help, low=low, clamp=clamp, engine=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """A group of settings; every value is checked when the object is made."""
+
+    def __post_init__(self) -> None:
+        """Turn each value into its type, or say what is wrong with it."""
+        for each in fields(self):
+            object.__setattr__(self, each.name, checked(each, getattr(self, each.name)))
+
+    @classmethod
+    def keys(cls) -> list[str]:
+        """Names of all settings, in the order they are declared."""
+        return [each.name for each in fields(cls)]
+
+    @classmethod
+    def of(cls, values: Mapping[str, object]) -> Self:
+        """Make the settings from a mapping, as a file gives it.
+
+        Both spellings of `mapped` are taken. A key that RocketMQ knows and that means nothing here is said
+        once; a key nobody knows is an error.
+        """
+        known = cls.keys()
+        taken: dict[str, Any] = {}
+        idle: list[str] = []
+        for given, value in values.items():
+            key = respelt(given, known)
+            if key is None:
+                if respelt(given, KNOWN) is None:
+                    raise ConfigError(unknown(given, known))
+                idle.append(given)
+            elif key in taken and taken[key] != value:
+                raise ConfigError(f"{key} is given twice, as {taken[key]!r} and as {value!r}")
+            else:
+                taken[key] = value
+        if news := [key for key in idle if key not in _said]:
+            _said.update(news)
+            log.info("accepted, but without effect in this part: %s", ", ".join(news))
+        return cls(**taken)
+
+
+def checked(each: Field[Any], value: object) -> object:
+    """Return a value as the type of its setting, within its limits."""
+    rule: Rule = each.metadata["rule"]
+    default = each.default
+    assert default is not MISSING
+    if isinstance(default, bool):
+        return as_bool(each.name, value)
+    if isinstance(default, int | float):
+        return as_number(each.name, value, rule, whole=isinstance(default, int))
+    if not isinstance(value, str):
+        raise ConfigError(f"{each.name} must be text, not {value!r}")
+    text = value.strip()
+    if rule.choices and text not in rule.choices:
+        raise ConfigError(f"{each.name} must be one of {', '.join(rule.choices)}, not {value!r}")
+    return text
+
+
+def as_bool(key: str, value: object) -> bool:
+    """Take true and false in any case; Java reads every other word as false, here it is an error."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.strip().lower() in ("true", "false"):
+        return value.strip().lower() == "true"
+    raise ConfigError(f"{key} must be true or false, not {value!r}")
+
+
+def as_number(key: str, value: object, rule: Rule, *, whole: bool) -> int | float:
+    """Take a number, or its text."""
+    kind = "a whole number" if whole else "a number"
+    try:
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise ValueError
+        if whole and isinstance(value, float):
+            raise ValueError
+        number: int | float = int(value) if whole else float(value)
+    except ValueError:
+        raise ConfigError(f"{key} must be {kind}, not {value!r}") from None
+    if not rule.low <= number <= rule.high:
+        bound = f"at least {rule.low}" if number < rule.low else f"at most {rule.high}"
+        raise ConfigError(f"{key} must be {bound}, not {number}")
+    if rule.clamp:
+        number = min(max(number, rule.clamp[0]), rule.clamp[1])
+    if rule.multiple_of > 1:
+        number = -(-number // rule.multiple_of) * rule.multiple_of
+    return number
+
+
+def respelt(key: str, names: Iterable[str]) -> str | None:
+    """Find a key under its own or its other spelling: RocketMQ writes both `maped` and `mapped`."""
+    spellings = [key]
+    for one, other in (("apped", "aped"), ("aped", "apped")):
+        if f"m{one}" in key.lower():
+            spellings.append(key.replace(f"m{one}", f"m{other}").replace(f"M{one}", f"M{other}"))
+    return next((each for each in spellings if each in names), None)
+
+
+def unknown(key: str, names: Iterable[str]) -> str:
+    """Say that nobody knows a key, and which one was probably meant."""
+    folded = {name.lower(): name for name in [*KNOWN, *names]}
+    near = difflib.get_close_matches(key.lower(), folded, n=1)
+    return f"unknown setting {key!r}" + (f"; did you mean {folded[near[0]]!r}?" if near else "")
