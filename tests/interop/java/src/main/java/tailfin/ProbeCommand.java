@@ -1,0 +1,2 @@
+package tailfin;
+final class ProbeCommand { static void run(Args a) {} }
