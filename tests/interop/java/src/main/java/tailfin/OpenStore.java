@@ -1,9 +1,9 @@
 package tailfin;
 
 import java.io.IOException;
+import java.lang.reflect.Field;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.List;
 import java.util.Properties;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.rocketmq.common.BrokerConfig;
@@ -11,7 +11,8 @@ import org.apache.rocketmq.common.MixAll;
 import org.apache.rocketmq.store.DefaultMessageStore;
 import org.apache.rocketmq.store.config.MessageStoreConfig;
 import org.apache.rocketmq.store.stats.BrokerStatsManager;
-import org.rocksdb.RocksDB;
+import org.rocksdb.NativeLibraryLoader;
+import org.rocksdb.util.Environment;
 
 /** The official store opened on one directory: recovered, started, and closed in order. */
 final class OpenStore implements AutoCloseable {
@@ -102,11 +103,15 @@ final class OpenStore implements AutoCloseable {
         return config;
     }
 
+    /** RocksDB would unpack its library into the temporary directory at every start, and halt() would leave it there. */
     private static void useUnpackedRocksDb() throws Exception {
         Path classes = Path.of(OpenStore.class.getProtectionDomain().getCodeSource().getLocation().toURI());
-        Path unpacked = classes.resolveSibling("native");
-        if (Files.isDirectory(unpacked)) {
-            RocksDB.loadLibrary(List.of(unpacked.toString()));
+        Path library = classes.resolveSibling("native").resolve(Environment.getJniLibraryFileName("rocksdb"));
+        if (Files.exists(library)) {
+            System.load(library.toString());
+            Field initialized = NativeLibraryLoader.class.getDeclaredField("initialized");
+            initialized.setAccessible(true);
+            initialized.setBoolean(null, true);
         }
     }
 }

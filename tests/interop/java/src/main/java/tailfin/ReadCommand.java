@@ -112,6 +112,8 @@ final class ReadCommand {
         record.get(raw);
         int storedCrc = ByteBuffer.wrap(raw).getInt(8);
         MessageExt message = MessageDecoder.decode(ByteBuffer.wrap(raw), true, false, false, true);
+        Map<String, String> properties = new TreeMap<>(message.getProperties());
+        String propertiesText = properties.remove("propertiesString");
         byte[] body = message.getBody() == null ? new byte[0] : message.getBody();
         times.add(message.getStoreTimestamp());
         if (message.getTags() != null) {
@@ -145,7 +147,8 @@ final class ReadCommand {
             .put("tags", message.getTags())
             .put("keys", message.getKeys())
             .put("uniqKey", uniqKey)
-            .put("properties", message.getProperties())
+            .put("properties", properties)
+            .put("propertiesText", propertiesText)
             .put("bodyLength", body.length)
             .put("bodyCrc", storedCrc)
             .put("bodyCrcOk", storedCrc == UtilAll.crc32(body))
