@@ -25,15 +25,20 @@ final class OpenStore implements AutoCloseable {
     }
 
     static OpenStore open(Path dir, Properties settings) throws Exception {
-        Files.createDirectories(dir);
-        System.setProperty("user.home", dir.toString());
-        useUnpackedRocksDb();
+        prepare(dir);
         DefaultMessageStore store = create(dir, settings);
         boolean loaded = store.load();
         if (loaded) {
             store.start();
         }
         return new OpenStore(store, loaded);
+    }
+
+    /** Keeps the store's side files (the log of RocksDB) inside the directory; once in a process. */
+    static void prepare(Path dir) throws Exception {
+        Files.createDirectories(dir);
+        System.setProperty("user.home", dir.toString());
+        useUnpackedRocksDb();
     }
 
     static DefaultMessageStore create(Path dir, Properties settings) throws IOException {
