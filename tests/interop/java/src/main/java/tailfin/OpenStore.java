@@ -62,7 +62,7 @@ final class OpenStore implements AutoCloseable {
     @Override
     public void close() {
         if (!loaded) {
-            store.shutdown();
+            // shutdown() would wait eight seconds for a dispatcher that never ran
             return;
         }
         // shutdown() sleeps three seconds for stragglers that a single process does not have
