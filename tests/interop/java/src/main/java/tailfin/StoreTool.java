@@ -40,6 +40,8 @@ public final class StoreTool {
 
     /** Opens, waits until the queues and the index have caught up with the log, and closes in order. */
     private static boolean rebuild(Args args) throws Exception {
+        // by default only the last ten log files are gone through, and the rest of the queues stays empty
+        args.store.putIfAbsent("commitLogRecoverMaxNum", Integer.toString(Integer.MAX_VALUE));
         try (OpenStore open = OpenStore.open(args.path(1, "DIR"), args.store)) {
             if (open.loaded()) {
                 open.awaitDispatch();
