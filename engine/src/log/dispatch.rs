@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::arrivals::Arrivals;
 use super::commit_log::CommitLog;
@@ -19,6 +19,8 @@ use crate::message::{DispatchProperties, Found, Record, look};
 const STRETCH_BYTES: u64 = 256 * 1024;
 /// Worth about as much time as the wake-up it may save the appender.
 const SPIN_TURNS: u32 = 400;
+/// Dispatch is this far behind only when it cannot go on.
+const CATCH_UP_MAX: Duration = Duration::from_secs(1);
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -76,6 +78,16 @@ impl Dispatcher {
             FlushMode::Async => self.log.readable(),
         };
         safe.min(self.confirm_limit.load(Ordering::Acquire))
+    }
+
+    /// Wait until what is confirmed now is dispatched, so that a writer can read what it wrote.
+    pub fn catch_up(&self) {
+        let confirmed = self.confirmed();
+        if self.position() < confirmed {
+            self.signal.raise();
+            let deadline = Instant::now() + CATCH_UP_MAX;
+            self.arrivals.wait_until(Some(deadline), || self.position() >= confirmed);
+        }
     }
 
     /// Bytes that are confirmed but not dispatched yet.

@@ -26,7 +26,7 @@ pub struct Slice {
 }
 
 impl Slice {
-    pub(super) fn new(map: Arc<Mapping>, at: usize, len: usize) -> Self {
+    pub(crate) fn new(map: Arc<Mapping>, at: usize, len: usize) -> Self {
         Self { map, at, len }
     }
 

@@ -4,6 +4,7 @@ mod codec;
 mod enter;
 mod errors;
 mod message;
+mod offline;
 mod options;
 mod read;
 mod store;
@@ -18,6 +19,8 @@ mod _engine {
     use super::errors::{AppendRefused, StoreClosed, StoreDamaged, StoreError, StoreLocked};
     #[pymodule_export]
     use super::message::Message;
+    #[pymodule_export]
+    use super::offline::OfflineLog;
     #[pymodule_export]
     use super::read::ReadResult;
     #[pymodule_export]

@@ -105,6 +105,20 @@ impl LogStore {
         Ok(self.open()?.derived.queues.get(topic.as_bytes(), queue_id))
     }
 
+    /// The queue, once everything acknowledged to it is in it: a writer reads what it wrote.
+    fn settled_queue(
+        &self,
+        py: Python<'_>,
+        topic: &str,
+        queue_id: i32,
+    ) -> PyResult<Option<Arc<ConsumeQueue>>> {
+        let queue = self.queue(topic, queue_id)?;
+        if queue.as_ref().is_some_and(|queue| queue.next() > queue.max_offset()) {
+            py.detach(|| self.store.dispatcher.catch_up());
+        }
+        Ok(queue)
+    }
+
     fn put(&self, py: Python<'_>, drafts: &[Draft<'_>], wait: bool) -> PyResult<Appended> {
         let store = self.open()?;
         let appended = |placed| Appended { placed, store: self.store.clone(), count: drafts.len() };
@@ -268,6 +282,7 @@ impl LogStore {
         tags: Option<&str>,
     ) -> PyResult<ReadResult> {
         let store = self.open()?;
+        self.settled_queue(py, topic, queue_id)?;
         let filter = tags.and_then(TagFilter::parse);
         let request = ReadRequest {
             topic: topic.as_bytes(),
@@ -317,6 +332,7 @@ impl LogStore {
         timeout: f64,
     ) -> PyResult<(Vec<Message>, u64)> {
         let deadline = deadline_in(timeout)?;
+        py.detach(|| self.store.dispatcher.catch_up());
         loop {
             let store = self.open()?;
             let until = deadline.min(Instant::now() + SIGNAL_CHECK);
@@ -361,6 +377,7 @@ impl LogStore {
     ) -> PyResult<Vec<Message>> {
         let store = self.open()?;
         let end = end.unwrap_or(i64::MAX);
+        py.detach(|| store.dispatcher.catch_up());
         let found = enter(py, || store.query(topic.as_bytes(), key.as_bytes(), begin, end, limit))?;
         Ok(found.into_iter().map(Message::in_log).collect())
     }
@@ -370,8 +387,8 @@ impl LogStore {
     }
 
     /// Queue offset after the last consumable message; 0 for an unknown queue.
-    fn max_offset(&self, topic: &str, queue_id: i32) -> PyResult<i64> {
-        Ok(self.queue(topic, queue_id)?.map_or(0, |queue| queue.max_offset()))
+    fn max_offset(&self, py: Python<'_>, topic: &str, queue_id: i32) -> PyResult<i64> {
+        Ok(self.settled_queue(py, topic, queue_id)?.map_or(0, |queue| queue.max_offset()))
     }
 
     /// Return the first offset stored at or after `timestamp`; with `upper` the last one at or before.
@@ -384,7 +401,7 @@ impl LogStore {
         timestamp: i64,
         upper: bool,
     ) -> PyResult<i64> {
-        match self.queue(topic, queue_id)? {
+        match self.settled_queue(py, topic, queue_id)? {
             Some(queue) => enter(py, || self.store.offset_at_time(&queue, timestamp, upper)),
             None => Ok(0),
         }
@@ -399,7 +416,7 @@ impl LogStore {
         offset: i64,
         count: usize,
     ) -> PyResult<Vec<(i64, i32, i64)>> {
-        let Some(queue) = self.queue(topic, queue_id)? else { return Ok(Vec::new()) };
+        let Some(queue) = self.settled_queue(py, topic, queue_id)? else { return Ok(Vec::new()) };
         let mut units = Vec::new();
         enter(py, || queue.read(offset, count, &mut units))?;
         Ok(units.into_iter().map(|unit| (unit.physical_offset, unit.size, unit.tags_code)).collect())
