@@ -15,6 +15,7 @@ pub enum FlushMode {
 
 /// Every setting of one store, already checked.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools)] // each is a switch of its own
 pub struct StoreConfig {
     pub commit_log_dir: PathBuf,
     pub queue_dir: PathBuf,
@@ -119,7 +120,7 @@ impl StoreConfig {
             flush_timed: true,
             queue_flush_interval: Duration::from_secs(1),
             queue_flush_least_pages: 2,
-            queue_flush_thorough_interval: Duration::from_secs(60),
+            queue_flush_thorough_interval: Duration::from_mins(1),
             transient_pool: None,
             warm_up: false,
             warm_up_flush_pages: 4096,

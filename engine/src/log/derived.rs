@@ -54,24 +54,14 @@ impl Derived {
             tags_code: self.tags_code(record, properties),
         };
         let queue = self.queues.get_or_create(record.topic(), record.queue_id())?;
-        let taken = self.put(&queue, record.queue_offset(), unit, record)?;
+        let taken = put(&queue, record.queue_offset(), unit, record)?;
         for (name, offset) in self.light_queues(record.topic(), properties) {
             let queue = self.queues.get_or_create(name, light_queue_id(name, record.queue_id()))?;
-            if let Taken::Gap { expected } = self.put(&queue, offset, unit, record)? {
+            if let Taken::Gap { expected } = put(&queue, offset, unit, record)? {
                 self.close_gap(&queue, expected, offset, unit)?;
             }
         }
         Ok(taken)
-    }
-
-    fn put(&self, queue: &ConsumeQueue, offset: i64, mut unit: Unit, record: &Record<'_>) -> Result<Taken> {
-        if let Some(address) = queue.extend(offset, unit.tags_code, record.store_timestamp())? {
-            unit.tags_code = address;
-        }
-        Ok(match queue.append(offset, unit)? {
-            Appended::Gap { expected } => Taken::Gap { expected },
-            _ => Taken::Yes,
-        })
     }
 
     /// Fill the units that the log no longer has with blanks, so that later ones keep their offsets.
@@ -151,6 +141,16 @@ impl Derived {
             })
             .filter(|(name, _)| is_light_queue_name(name))
     }
+}
+
+fn put(queue: &ConsumeQueue, offset: i64, mut unit: Unit, record: &Record<'_>) -> Result<Taken> {
+    if let Some(address) = queue.extend(offset, unit.tags_code, record.store_timestamp())? {
+        unit.tags_code = address;
+    }
+    Ok(match queue.append(offset, unit)? {
+        Appended::Gap { expected } => Taken::Gap { expected },
+        _ => Taken::Yes,
+    })
 }
 
 /// The names in `INNER_MULTI_DISPATCH` that stand for a queue.

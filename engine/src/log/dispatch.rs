@@ -101,13 +101,12 @@ impl Dispatcher {
             self.signal.lower();
             match self.advance() {
                 Ok(true) => {}
-                Ok(false) if stop.load(Ordering::Acquire) => return,
+                Ok(false) | Err(_) if stop.load(Ordering::Acquire) => return,
                 Ok(false) => {
                     if !self.signal.spin(SPIN_TURNS) {
                         self.signal.wait(None);
                     }
                 }
-                Err(_) if stop.load(Ordering::Acquire) => return,
                 Err(error) => {
                     if self.flags.raise(Flag::QueueError) {
                         self.log.notes().say(

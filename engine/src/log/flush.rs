@@ -150,7 +150,7 @@ impl Flusher {
                 }
                 Ok(false) => {}
                 Err(error) => {
-                    self.log.notes().say(Level::Error, format!("commit failed, to be tried again: {error}"))
+                    self.log.notes().say(Level::Error, format!("commit failed, to be tried again: {error}"));
                 }
             }
             if !stop.load(Ordering::Acquire) {

@@ -161,10 +161,11 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_root_is_an_error_with_its_path() {
+    fn a_root_that_is_a_file_is_an_error_with_its_path() {
         let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().join("none");
-        assert!(StoreLock::acquire(&root).unwrap_err().to_string().contains("none/lock"));
-        assert!(AbortFile::at(&root).create().is_err());
+        let root = dir.path().join("file");
+        fs::write(&root, "").unwrap();
+        assert!(StoreLock::acquire(&root.join("lock")).unwrap_err().to_string().contains("file"));
+        assert!(AbortFile::at(&root.join("abort")).create().is_err());
     }
 }

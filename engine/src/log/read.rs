@@ -370,13 +370,11 @@ impl Limits {
         if count >= self.count {
             return true;
         }
-        match self.bytes {
-            Some(bytes) => result.bytes + size > bytes,
-            None => {
-                let limit = if on_disk { self.disk } else { self.memory };
-                result.bytes + size > limit.bytes || count >= limit.count
-            }
+        if let Some(bytes) = self.bytes {
+            return result.bytes + size > bytes;
         }
+        let limit = if on_disk { self.disk } else { self.memory };
+        result.bytes + size > limit.bytes || count >= limit.count
     }
 }
 

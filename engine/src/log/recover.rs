@@ -70,7 +70,7 @@ impl Recovery<'_> {
         let mut lacking = HashMap::new();
         let tail = self.scan(start, queues_from, &mut lacking)?;
         self.cut(&tail)?;
-        self.rebuild(lacking, tail.end)?;
+        self.rebuild(&lacking, tail.end)?;
         self.settle_queues()?;
         self.notes.say(
             Level::Info,
@@ -290,7 +290,7 @@ impl Recovery<'_> {
     }
 
     /// Build the queues again that lack something the log has.
-    fn rebuild(&self, lacking: HashMap<QueueKey, u64>, end: u64) -> Result<()> {
+    fn rebuild(&self, lacking: &HashMap<QueueKey, u64>, end: u64) -> Result<()> {
         let Some(&from) = lacking.values().min() else { return Ok(()) };
         for key in lacking.keys() {
             self.notes.say(

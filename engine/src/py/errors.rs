@@ -56,7 +56,7 @@ impl From<Error> for PyErr {
 }
 
 /// A refused append, with its status and, if the messages are in the log after all, where.
-pub fn refused(py: Python<'_>, refusal: Refusal, placed: Option<Appended>) -> PyErr {
+pub fn refused(py: Python<'_>, refusal: &Refusal, placed: Option<Appended>) -> PyErr {
     let error = AppendRefused::new_err(format!("{}: {}", refusal.status.name(), refusal.reason));
     let result = placed.map_or_else(|| Ok(py.None()), |placed| placed.into_py_any(py));
     let value = error.value(py);

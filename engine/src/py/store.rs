@@ -126,7 +126,7 @@ impl LogStore {
             Ok(placed) => Ok(appended(placed)),
             Err(refusal) => {
                 let placed = refusal.placed.map(appended);
-                Err(errors::refused(py, refusal, placed))
+                Err(errors::refused(py, &refusal, placed))
             }
         }
     }
@@ -570,17 +570,16 @@ impl LogStore {
 fn deadline_in(seconds: f64) -> PyResult<Instant> {
     let wait = Duration::try_from_secs_f64(seconds.max(0.0))
         .map_err(|_| PyValueError::new_err(format!("{seconds} seconds is no time to wait")))?;
-    Ok(Instant::now() + wait.min(Duration::from_secs(365 * 86_400)))
+    Ok(Instant::now() + wait.min(Duration::from_hours(365 * 24)))
 }
 
 fn push_properties(text: &mut Vec<u8>, mapping: &Bound<'_, PyAny>) -> PyResult<()> {
-    let items = match mapping.cast::<PyDict>() {
-        Ok(dict) => dict.clone(),
-        Err(_) => {
-            let dict = PyDict::new(mapping.py());
-            dict.update(mapping.cast()?)?;
-            dict
-        }
+    let items = if let Ok(dict) = mapping.cast::<PyDict>() {
+        dict.clone()
+    } else {
+        let dict = PyDict::new(mapping.py());
+        dict.update(mapping.cast()?)?;
+        dict
     };
     for (name, value) in items {
         let (name, value) = (name.cast_into::<PyString>()?, value.cast_into::<PyString>()?);
