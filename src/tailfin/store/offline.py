@@ -295,7 +295,7 @@ class IndexFile:
                     number += 1
                 left -= whole
 
-    def slot_table(self) -> array[int]:
+    def slot_table(self) -> "array[int]":
         """Return the newest entry of each slot."""
         table = array("i")
         with self.path.open("rb") as stream:
