@@ -26,8 +26,13 @@ impl Store {
         if let Some(slice) = self.record_of(queue, offset, unit)? {
             return Ok(Looked::Message(slice));
         }
-        let min = self.log.min_offset();
-        if unit.is_valid() && unit.physical_offset.cast_unsigned() < min {
+        let min = self.log.min_offset().cast_signed();
+        let is_expired = |unit: &Unit| unit.is_valid() && unit.physical_offset < min;
+        // What comes after a message that is still there cannot be expired: then the unit is damaged.
+        let follows_living = || -> Result<bool> {
+            Ok(queue.unit_at(offset - 1)?.is_some_and(|before| before.is_valid() && !is_expired(&before)))
+        };
+        if is_expired(&unit) && !follows_living()? {
             return Ok(Looked::Expired);
         }
         self.mend(queue, offset, unit)
@@ -63,7 +68,7 @@ impl Store {
             let limit = end.min(segment.end()) - segment.start();
             match look(segment.bytes(position as usize..limit as usize)) {
                 Ok(Found::Record(record)) => {
-                    if belongs(&record, queue, offset) && record.topic() == queue.topic().as_bytes() {
+                    if record.physical_offset() == at.cast_signed() && belongs(&record, queue, offset) {
                         queue.replace(offset, self.derived.unit_of(&record))?;
                         self.notes.say(
                             Level::Warning,

@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use hashbrown::HashSet;
+
 use super::append::Placed;
 use super::config::TransferLimit;
-use super::derived::is_lmq;
+use super::derived::parse_number;
 use super::filter::TagFilter;
 use super::mapping::Mapping;
 use super::mend::Looked;
@@ -232,6 +234,23 @@ impl Store {
         Ok(Some(Slice::new(segment.map().clone(), at, len)))
     }
 
+    /// The message that starts at a physical offset, if one does and its body is what was stored.
+    pub fn message_at(&self, physical_offset: u64) -> Result<Option<Slice>> {
+        let Some(slice) = self.record_at(physical_offset)? else { return Ok(None) };
+        if slice.record()?.body_is_intact() {
+            return Ok(Some(slice));
+        }
+        Err(self.damaged_at(physical_offset))
+    }
+
+    fn damaged_at(&self, physical_offset: u64) -> Error {
+        let path = self
+            .log
+            .segment_of(physical_offset)
+            .map_or_else(|| self.log.dir().to_path_buf(), |segment| segment.path().to_path_buf());
+        Error::Damaged { path, what: format!("the message at offset {physical_offset} is damaged") }
+    }
+
     /// The physical offsets of `count` records that were placed as one batch.
     pub fn record_offsets(&self, placed: Placed, count: usize) -> Result<Vec<u64>> {
         let mut offsets = vec![placed.physical_offset];
@@ -282,6 +301,12 @@ impl Store {
             let limit = (end.min(segment.end()) - segment.start()) as usize;
             match look(segment.bytes(position..limit)) {
                 Ok(Found::Record(record)) if record.physical_offset() == at.cast_signed() => {
+                    if !record.body_is_intact() {
+                        if found.is_empty() {
+                            return Err(self.damaged_at(at));
+                        }
+                        break;
+                    }
                     found.push(Slice::new(segment.map().clone(), position, record.size()));
                     bytes += record.size();
                     at += record.size() as u64;
@@ -289,6 +314,12 @@ impl Store {
                 Ok(Found::Blank { .. }) => at = segment.end(),
                 _ => {
                     segment.map().check()?;
+                    if !found.is_empty() {
+                        break;
+                    }
+                    if at > from {
+                        return Err(self.damaged_at(at));
+                    }
                     return Err(Error::Config(format!("no record starts at offset {at}")));
                 }
             }
@@ -302,10 +333,15 @@ impl Store {
         let Some(index) = &self.derived.index else { return Ok(Vec::new()) };
         let limit = limit.min(self.config.query_results_max);
         let mut found = Vec::new();
+        let mut seen = HashSet::new();
         // Keys of one hash share a chain: ask for more than is wanted, keep what has the key itself.
         for offset in index.query(key_hash(topic, key), begin, end, limit.saturating_mul(4))? {
             if found.len() == limit {
                 break;
+            }
+            // After a crash the last records are entered once more.
+            if !seen.insert(offset) {
+                continue;
             }
             let Some(slice) = self.record_at(offset.max(0).cast_unsigned())? else { continue };
             let record = slice.record()?;
@@ -390,7 +426,12 @@ pub(super) fn belongs(record: &Record<'_>, queue: &ConsumeQueue, offset: i64) ->
     if record.topic() == topic {
         return record.queue_id() == queue.queue_id() && record.queue_offset() == offset;
     }
-    is_lmq(topic)
-        || properties::find(record.properties(), property::INNER_MULTI_DISPATCH)
-            .is_some_and(|names| names.split(|&byte| byte == b',').any(|name| name == topic))
+    let list = |name| properties::find(record.properties(), name).into_iter().flat_map(comma_separated);
+    list(property::INNER_MULTI_DISPATCH)
+        .zip(list(property::INNER_MULTI_QUEUE_OFFSET))
+        .any(|(name, number)| name == topic && parse_number(number) == Some(offset))
+}
+
+fn comma_separated(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|&byte| byte == b',')
 }

@@ -166,6 +166,13 @@ impl Segment {
         Ok(())
     }
 
+    /// Write over bytes that are there already, when no reader is there yet.
+    pub fn overwrite(&self, position: u64, bytes: &[u8]) -> Result<()> {
+        open_for_writing(&self.path)?
+            .write_all_at(bytes, position)
+            .map_err(|source| Error::io("mend", &self.path, source))
+    }
+
     /// Take up writing again at `position`; what is before it holds data and so has its space.
     pub fn reopen(&self, position: u64) -> Result<()> {
         *self.file.lock() = Some(open_for_writing(&self.path)?);

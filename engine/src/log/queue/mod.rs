@@ -220,7 +220,7 @@ impl ConsumeQueue {
     }
 
     /// The unit at an offset, be it expired or blank.
-    fn stored_unit(&self, queue_offset: i64) -> Result<Option<Unit>> {
+    pub fn stored_unit(&self, queue_offset: i64) -> Result<Option<Unit>> {
         let mut block = [0; UNIT_BYTES];
         Ok(self.block(queue_offset, queue_offset + 1, &mut block)?.first().map(Unit::decode))
     }
