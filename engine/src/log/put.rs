@@ -134,6 +134,12 @@ impl Store {
                 format!("the store takes no writes now: {}", self.flags.describe()),
             );
         }
+        if self.flusher.has_failed() {
+            return refuse(
+                PutStatus::ServiceNotAvailable,
+                "the store takes no writes: a flush failed, restart it to recover".into(),
+            );
+        }
         let Some(first) = drafts.first() else {
             return refuse(PutStatus::MessageIllegal, "a batch needs at least one message".into());
         };

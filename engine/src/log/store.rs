@@ -68,6 +68,8 @@ impl Store {
             notes.say(Level::Warning, "the last run did not stop in order; recovering");
         }
         let log = Arc::new(CommitLog::load(config.clone(), notes.clone())?);
+        // Before anything is repaired: a recovery that is cut short itself must not pass for an orderly stop.
+        abort.create()?;
         let queues = QueueTable::open(&config.queue_dir, queue_config(&config), notes.clone())?;
         let checkpoint = Arc::new(Checkpoint::load(&config.checkpoint_path, &notes)?);
         let index = Self::open_index(&config, &checkpoint, clean, &notes)?;
@@ -82,7 +84,6 @@ impl Store {
             index_from: index_from.map(|offset| offset.max(0).cast_unsigned()),
         }
         .run()?;
-        abort.create()?;
 
         let flags = Arc::new(Flags::default());
         let signal = Arc::new(Signal::default());
@@ -202,13 +203,13 @@ impl Store {
         self.log.discard_ahead();
         let result = flushed.map(|_| ()).and(kept);
         let behind = self.dispatcher.behind();
-        if result.is_ok() && self.flags.is_writable() && behind == 0 {
+        if result.is_ok() && self.flags.is_writable() && behind == 0 && !self.keeper.has_failed() {
             self.abort.remove()?;
         } else {
             self.notes.say(
                 Level::Warning,
                 format!(
-                    "closing with {behind} bytes not dispatched or a failed write; the next start recovers"
+                    "closing with {behind} bytes not dispatched or a failed write or sync; the next start recovers"
                 ),
             );
         }

@@ -337,10 +337,17 @@ impl ConsumeQueue {
 
     /// Writes out and waits until all units are on the disk.
     pub fn sync(&self) -> Result<()> {
+        self.write_out()?;
+        self.sync_written()
+    }
+
+    /// Waits until all units that were written out are on the disk. After an error it is not known which of
+    /// them are, and a second call that succeeds tells nothing: the system reports each failure once.
+    pub fn sync_written(&self) -> Result<()> {
         if let Some(ext) = &self.ext {
-            ext.sync()?;
+            ext.sync_written()?;
         }
-        self.tape.sync()
+        self.tape.sync_written()
     }
 }
 
