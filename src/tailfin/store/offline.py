@@ -213,6 +213,7 @@ def _used(path: Path) -> int:
 
 def queues(folder: Path) -> Iterator[Queue]:
     """Yield the queues below the `consumequeue` folder, by topic and number."""
+    _block.cache_clear()  # a store that was read before may have changed since
     if not folder.is_dir():
         return
     for topic in sorted(each for each in folder.iterdir() if each.is_dir()):
