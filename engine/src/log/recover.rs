@@ -236,6 +236,13 @@ impl Recovery<'_> {
         while let Some(segment) = self.log.segment_of(tail.end) {
             let position = tail.end - segment.start();
             match self.judge(&segment, position) {
+                Judged::Record(record)
+                    if ends_in_zeros(&record)
+                        && !self.goes_on_after(&segment, position + record.size() as u64) =>
+                {
+                    tail.damage = Some("the last message was not written to its end".into());
+                    break;
+                }
                 Judged::Record(record) => {
                     self.derive(&record, queues_from, lacking)?;
                     tail.count(&record);
@@ -487,4 +494,10 @@ fn is_hidden(segment: &Segment, offset: u64) -> bool {
         && rest[..HEAD_BYTES] == [0; HEAD_BYTES]
         && offset > 0
         && u64::from_be_bytes(field(rest, PHYSICAL_OFFSET_AT)) == offset
+}
+
+/// Whether a record's end looks like pages that never reached the disk. Only the body has a checksum, and
+/// neither a topic nor properties end in a zero.
+fn ends_in_zeros(record: &Record<'_>) -> bool {
+    record.topic().last() == Some(&0) || record.properties().last() == Some(&0)
 }
