@@ -84,6 +84,9 @@ impl Recovery<'_> {
         if self.log.segments().is_empty() {
             return self.start_empty();
         }
+        if self.derived.queues.all().is_empty() {
+            self.notes.say(Level::Warning, "there are no consume queues; they are built from the log");
+        }
         let mut lacking = Lacking::default();
         self.prove_ends(&mut lacking)?;
         let mut start = self.first_offset_to_check();
