@@ -16,6 +16,10 @@ impl Store {
         if self.dispatcher.position() < second {
             return Ok(None);
         }
+        // Flushing goes file by file from where it stands, so it must be past the first.
+        if self.log.flushed() < second {
+            self.flush()?;
+        }
         self.log.delete_first(even_if_held)
     }
 

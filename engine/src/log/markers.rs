@@ -37,7 +37,11 @@ impl AbortFile {
     pub fn create(&self) -> Result<()> {
         let write = || {
             let mut file = File::create(&self.path)?;
-            file.write_all(process::id().to_string().as_bytes())?;
+            match file.write_all(process::id().to_string().as_bytes()) {
+                // That it is there is what counts, and a store on a full disk must open to be cleaned.
+                Err(error) if error.kind() == io::ErrorKind::StorageFull => {}
+                written => written?,
+            }
             file.sync_all()
         };
         write().map_err(|source| Error::io("write", &self.path, source))?;

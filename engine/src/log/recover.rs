@@ -159,6 +159,9 @@ impl Recovery<'_> {
         }
         let Some(segment) = self.log.segment_of(at) else { return false };
         let position = (at - segment.start()) as usize;
+        if is_unused(&segment, position as u64) {
+            return false;
+        }
         match look(segment.bytes(position..segment.size() as usize)) {
             Ok(Found::Record(record)) => {
                 record.physical_offset() == unit.physical_offset
@@ -287,6 +290,9 @@ impl Recovery<'_> {
 
     fn judge<'a>(&self, segment: &'a Segment, position: u64) -> Judged<'a> {
         let config = &self.log.config;
+        if is_unused(segment, position) {
+            return Judged::End(None);
+        }
         match look(segment.bytes(position as usize..segment.size() as usize)) {
             Ok(Found::Record(record))
                 if record.physical_offset() != (segment.start() + position).cast_signed() =>
@@ -423,7 +429,8 @@ impl Recovery<'_> {
             .filter(|segment| segment.end() > end)
             .filter(|segment| {
                 let from = end.saturating_sub(segment.start());
-                find_intact(segment, from, segment.size().min(from + SEARCH_BYTES)).is_some()
+                let to = segment.data_end().min(from + SEARCH_BYTES);
+                from < to && find_intact(segment, from, to).is_some()
             })
             .collect();
         if cut.is_empty() {
@@ -453,6 +460,9 @@ impl Recovery<'_> {
 
 /// Store timestamp of the first record of a file, if the file begins with one.
 fn first_timestamp(segment: &Arc<Segment>) -> Option<i64> {
+    if is_unused(segment, 0) {
+        return None;
+    }
     match look(segment.bytes(0..segment.size() as usize)) {
         Ok(Found::Record(record)) if record.physical_offset() == segment.start().cast_signed() => {
             Some(record.store_timestamp()).filter(|&time| time > 0)
@@ -490,9 +500,21 @@ fn is_damaged_blank(segment: &Segment, position: u64) -> bool {
             || u32::from_be_bytes(field(rest, MAGIC_AT)) == BLANK_MAGIC)
 }
 
+/// Whether nothing stands from a position of a file on: a hole, which is known without reading it.
+fn is_unused(segment: &Segment, position: u64) -> bool {
+    let left = segment.data_end().saturating_sub(position);
+    left == 0
+        || (left < HEAD_BYTES as u64
+            && segment.bytes(position as usize..segment.data_end() as usize).iter().all(|&byte| byte == 0))
+}
+
 /// Whether a record was written at an offset, but not made visible.
 fn is_hidden(segment: &Segment, offset: u64) -> bool {
-    let rest = segment.bytes((offset - segment.start()) as usize..segment.size() as usize);
+    let position = offset - segment.start();
+    if is_unused(segment, position) {
+        return false;
+    }
+    let rest = segment.bytes(position as usize..segment.size() as usize);
     rest.len() > PHYSICAL_OFFSET_AT + 8
         && rest[..HEAD_BYTES] == [0; HEAD_BYTES]
         && offset > 0
