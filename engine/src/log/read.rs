@@ -226,12 +226,13 @@ impl Store {
         let limit = (end.min(segment.end()) - segment.start()) as usize;
         let len = match look(segment.bytes(at..limit)) {
             Ok(Found::Record(record)) if record.physical_offset() == physical_offset.cast_signed() => {
-                record.size()
+                Some(record.size())
             }
-            _ => return Ok(None),
+            _ => None,
         };
+        // Lost pages read as zeros: that nothing is there may be wrong as well.
         segment.map().check()?;
-        Ok(Some(Slice::new(segment.map().clone(), at, len)))
+        Ok(len.map(|len| Slice::new(segment.map().clone(), at, len)))
     }
 
     /// The message that starts at a physical offset, if one does and its body is what was stored.
