@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::append::{AppendFailure, Placed};
+use super::append::{AppendFailure, Appender, Placed};
 use super::clock::now_ms;
 use super::config::FlushMode;
 use super::derived::{is_light_queue_name, is_lmq, light_queue_id, light_queue_names, may_multi_dispatch};
@@ -218,16 +218,27 @@ impl Store {
     fn append(&self, drafts: &[Draft<'_>]) -> Result<Placed, Refusal> {
         let queue = self.queue_for_put(drafts[0].topic, drafts[0].queue_id)?;
         let placed = if let [draft] = drafts {
-            match self.light_queues_for(draft)? {
-                Some(light) => self.append_to_many(draft, &queue, &light)?,
-                None => self.log.lock().append(&self.prepare(draft)?, &queue)?,
+            if let Some(light) = self.light_queues_for(draft)? {
+                self.append_to_many(draft, &queue, &light)?
+            } else {
+                let prepared = self.prepare(draft)?;
+                self.lock_log()?.append(&prepared, &queue)?
             }
         } else {
             let prepared = drafts.iter().map(|draft| self.prepare(draft)).collect::<Result<Vec<_>, _>>()?;
-            self.log.lock().append_batch(&prepared, &queue)?
+            self.lock_log()?.append_batch(&prepared, &queue)?
         };
         queue.count_put(drafts.len() as u64, placed.size);
         Ok(placed)
+    }
+
+    /// The append lock, unless the store was closed while we waited for it.
+    fn lock_log(&self) -> Result<Appender<'_>, Refusal> {
+        let appender = self.log.lock();
+        if self.is_closed() {
+            return Err(Refusal::new(PutStatus::ServiceNotAvailable, "the store is closed"));
+        }
+        Ok(appender)
     }
 
     fn queue_for_put(&self, topic: &[u8], queue_id: i32) -> Result<Arc<ConsumeQueue>, Refusal> {
@@ -291,7 +302,7 @@ impl Store {
         queue: &ConsumeQueue,
         light: &[Arc<ConsumeQueue>],
     ) -> Result<Placed, Refusal> {
-        let mut appender = self.log.lock();
+        let mut appender = self.lock_log()?;
         let offsets: Vec<String> = light.iter().map(|queue| queue.next().to_string()).collect();
         let mut text = Vec::with_capacity(draft.properties.len() + 64);
         for (name, value) in properties::iter(draft.properties) {

@@ -21,8 +21,9 @@ use crate::log::filter::TagFilter;
 use crate::log::flags::Flag;
 use crate::log::notes::{Level, Notes};
 use crate::log::queue::ConsumeQueue;
-use crate::log::read::{ReadRequest, Slice};
+use crate::log::read::ReadRequest;
 use crate::log::store::Store;
+use crate::log::view::Slice;
 use crate::message::layout::property;
 use crate::message::{Draft, batch, ids, properties};
 
@@ -291,6 +292,7 @@ impl LogStore {
             count_max: limit,
             bytes_max: max_bytes,
             filter: filter.as_ref(),
+            check_bodies: true,
         };
         enter(py, || store.read(&request)).map(ReadResult::from)
     }
