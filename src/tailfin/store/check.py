@@ -286,13 +286,14 @@ class Check:
 
     def _index(self, path: Path) -> Iterator[Finding]:
         try:
-            index = IndexFile(path, self.config.maxHashSlotNum)
+            index = IndexFile(path, self.config)
         except ValueError as error:
             yield Finding(not self.unclosed, str(path), str(error))
             return
         if index.slots is None:
             if index.entry_count:
-                yield Finding(True, str(path), "no number of slots makes sense of the entries")
+                what = "no number of slots makes sense of its entries (a setting of --config may help)"
+                yield Finding(not (self.unclosed or self.running), str(path), what)
             return
         newest: dict[int, int] = {}
         hashes: tuple[int, frozenset[int]] = (-1, frozenset())

@@ -30,6 +30,8 @@ INDEX_ENTRY = struct.Struct(">iqii")
 CHECKPOINT = struct.Struct(">qqqqq")
 CHECKPOINT_BYTES = 4096
 
+SLOTS_TRIED_MAX = 1_000_000
+
 
 class NoStore(Exception):
     """The path holds no store."""
@@ -260,14 +262,16 @@ class IndexEntry(NamedTuple):
 class IndexFile:
     """One index file."""
 
-    def __init__(self, path: Path, slots: int | None = None) -> None:
+    def __init__(self, path: Path, config: StoreConfig) -> None:
         self.path = path
         self.size = path.stat().st_size
         with mapped(path) as data:
             if len(data) < INDEX_HEADER.size:
-                raise ValueError(f"{path}: position 0: {len(data)} bytes are too few for an index file")
+                raise ValueError(f"{len(data)} bytes are too few for an index file")
             self.header = IndexHeader(*INDEX_HEADER.unpack_from(data))
-            self.slots = slots if slots and self._fits(data, slots) else self._find_slots(data)
+            configured = config.maxHashSlotNum * 4 + config.maxIndexNum * INDEX_ENTRY.size
+            as_configured = self.size == INDEX_HEADER.size + configured
+            self.slots = config.maxHashSlotNum if as_configured else self._find_slots(data)
 
     @property
     def entry_count(self) -> int:
@@ -295,7 +299,7 @@ class IndexFile:
                     number += 1
                 left -= whole
 
-    def slot_table(self) -> array[int]:
+    def slot_table(self) -> "array[int]":
         """Return the newest entry of each slot."""
         table = array("i")
         with self.path.open("rb") as stream:
@@ -308,36 +312,25 @@ class IndexFile:
     def _find_slots(self, data: mmap.mmap | bytes) -> int | None:
         """Find the number of slots, which the file does not say: its entries must make sense behind them."""
         space = len(data) - INDEX_HEADER.size
-        usual = [5_000_000, space // 84]  # RocketMQ's number, and its ratio of 1 slot to 4 entries
-        if self.header.next_entry <= 1:
-            return next((each for each in usual if space == each * 84), None)
         # What is left behind the slots is a whole number of entries, so only every fifth number can be right.
-        every_fifth = range(space // 4 % 5 or 5, min(space // 4, 1_000_000), 5)
+        every_fifth = range(space // 4 % 5 or 5, min(space // 4, SLOTS_TRIED_MAX), 5)
+        usual = (5_000_000, space // 84)  # RocketMQ's number, and its ratio of 1 slot to 4 entries
         return next((each for each in (*usual, *every_fifth) if self._fits(data, each)), None)
 
     def _fits(self, data: mmap.mmap | bytes, slots: int) -> bool:
-        at = INDEX_HEADER.size + slots * 4
-        room = len(data) - at
-        if slots <= 0 or room < INDEX_ENTRY.size or room % INDEX_ENTRY.size:
+        """Tell whether the newest entry stands where this many slots put it, and is the head of its slot."""
+        base = INDEX_HEADER.size + slots * 4
+        last = self.header.next_entry - 1
+        end = base + (last + 1) * INDEX_ENTRY.size
+        if slots <= 0 or last <= 0 or end > len(data) or (len(data) - base) % INDEX_ENTRY.size:
             return False
-        if self.header.next_entry <= 1:
-            return True
-        first_hash = 0
-        for number in range(1, min(self.header.next_entry, 16)):
-            at += INDEX_ENTRY.size
-            if at + INDEX_ENTRY.size > len(data):
-                return False
-            key_hash, physical, seconds, previous = INDEX_ENTRY.unpack_from(data, at)
-            sane = key_hash >= 0 and seconds >= 0 and 0 <= previous < number
-            if not sane or not self.header.begin_offset <= physical <= self.header.end_offset:
-                return False
-            if number == 1:
-                first_hash = key_hash
-                if physical != self.header.begin_offset or seconds or previous:
-                    return False
-        # A key's slot cannot be empty once it has an entry.
-        slot_at = INDEX_HEADER.size + first_hash % slots * 4
-        return int.from_bytes(data[slot_at : slot_at + 4], "big") > 0
+        if any(data[base : base + INDEX_ENTRY.size]):
+            return False  # entry 0 is never used
+        key_hash, physical, _, previous = INDEX_ENTRY.unpack_from(data, end - INDEX_ENTRY.size)
+        if key_hash < 0 or physical != self.header.end_offset or not 0 <= previous < last:
+            return False
+        slot = INDEX_HEADER.size + key_hash % slots * 4
+        return int.from_bytes(data[slot : slot + 4], "big") == last
 
 
 def index_paths(folder: Path) -> list[Path]:
