@@ -7,3 +7,5 @@
 pub mod error;
 pub mod log;
 pub mod message;
+#[cfg(feature = "python")]
+mod py;

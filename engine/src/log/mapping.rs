@@ -118,6 +118,11 @@ impl Mapping {
         }
     }
 
+    /// Put the pages of `range` on disk (`msync`). Only the range: pages faulted in ahead of the writer stay out.
+    pub fn sync(&self, range: Range<usize>) -> Result<()> {
+        self.map.flush_range(range.start, range.len()).map_err(|source| Error::io("sync", &self.path, source))
+    }
+
     /// Tell the kernel that the file will be read from front to back.
     pub fn advise_sequential(&self) -> Result<()> {
         self.map.advise(Advice::Sequential).map_err(|source| Error::io("advise on", &self.path, source))

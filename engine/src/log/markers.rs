@@ -14,16 +14,19 @@ pub fn sync_directory(dir: &Path) -> Result<()> {
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(|source| Error::io("sync", dir, source))
 }
 
+fn parent(path: &Path) -> &Path {
+    path.parent().unwrap_or(path)
+}
+
 /// The file `abort`: it lies there from start to clean exit, so finding it at a start means a crash.
 #[derive(Debug)]
 pub struct AbortFile {
-    root: PathBuf,
     path: PathBuf,
 }
 
 impl AbortFile {
-    pub fn in_root(root: &Path) -> Self {
-        Self { root: root.to_path_buf(), path: root.join("abort") }
+    pub fn at(path: &Path) -> Self {
+        Self { path: path.to_path_buf() }
     }
 
     pub fn exists(&self) -> Result<bool> {
@@ -38,7 +41,7 @@ impl AbortFile {
             file.sync_all()
         };
         write().map_err(|source| Error::io("write", &self.path, source))?;
-        sync_directory(&self.root)
+        sync_directory(parent(&self.path))
     }
 
     /// Remove the file, if it is there, and wait for the disk.
@@ -46,7 +49,7 @@ impl AbortFile {
         match fs::remove_file(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(source) => Err(Error::io("remove", &self.path, source)),
-            Ok(()) => sync_directory(&self.root),
+            Ok(()) => sync_directory(parent(&self.path)),
         }
     }
 }
@@ -59,24 +62,24 @@ pub struct StoreLock {
 }
 
 impl StoreLock {
-    /// Take the lock of the store in `root`, or fail with [`Error::Locked`] at once.
-    pub fn acquire(root: &Path) -> Result<Self> {
-        let path = root.join("lock");
+    /// Take the lock file, or fail with [`Error::Locked`] at once.
+    pub fn acquire(path: &Path) -> Result<Self> {
+        fs::create_dir_all(parent(path)).map_err(|source| Error::io("create", parent(path), source))?;
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
-        let file = options.open(&path).map_err(|source| Error::io("open", &path, source))?;
+        let file = options.open(path).map_err(|source| Error::io("open", path, source))?;
         match set_lock(&file, libc::F_WRLCK) {
             Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => {
-                return Err(Error::Locked { path: root.to_path_buf() });
+                return Err(Error::Locked { path: parent(path).to_path_buf() });
             }
-            other => other.map_err(|source| Error::io("lock", &path, source))?,
+            other => other.map_err(|source| Error::io("lock", path, source))?,
         }
         let text = || {
             file.write_all_at(b"lock", 0)?;
             file.set_len(4)?;
             file.sync_all()
         };
-        text().map_err(|source| Error::io("write", &path, source))?;
+        text().map_err(|source| Error::io("write", path, source))?;
         Ok(Self { file, owner: process::id() })
     }
 }
@@ -129,10 +132,10 @@ mod tests {
     #[test]
     fn the_abort_file_lies_there_between_create_and_remove() {
         let dir = tempfile::tempdir().unwrap();
-        let abort = AbortFile::in_root(dir.path());
+        let abort = AbortFile::at(&dir.path().join("abort"));
         assert!(!abort.exists().unwrap());
         abort.create().unwrap();
-        assert!(AbortFile::in_root(dir.path()).exists().unwrap());
+        assert!(AbortFile::at(&dir.path().join("abort")).exists().unwrap());
         assert_eq!(fs::read_to_string(dir.path().join("abort")).unwrap(), process::id().to_string());
         abort.create().unwrap();
         abort.remove().unwrap();
@@ -145,16 +148,16 @@ mod tests {
     fn a_held_lock_keeps_out_this_process_and_others() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("lock"), "longer text of someone").unwrap();
-        let lock = StoreLock::acquire(dir.path()).unwrap();
+        let lock = StoreLock::acquire(&dir.path().join("lock")).unwrap();
         assert_eq!(fs::read_to_string(dir.path().join("lock")).unwrap(), "lock");
-        match StoreLock::acquire(dir.path()) {
+        match StoreLock::acquire(&dir.path().join("lock")) {
             Err(Error::Locked { path }) => assert_eq!(path, dir.path()),
             other => panic!("{other:?}"),
         }
         assert!(!another_process_can_lock(dir.path()));
         drop(lock);
         assert!(another_process_can_lock(dir.path()));
-        StoreLock::acquire(dir.path()).unwrap();
+        StoreLock::acquire(&dir.path().join("lock")).unwrap();
     }
 
     #[test]
@@ -162,6 +165,6 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("none");
         assert!(StoreLock::acquire(&root).unwrap_err().to_string().contains("none/lock"));
-        assert!(AbortFile::in_root(&root).create().is_err());
+        assert!(AbortFile::at(&root).create().is_err());
     }
 }

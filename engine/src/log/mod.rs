@@ -1,7 +1,38 @@
 //! The log store.
+//!
+//! - `store` opens, runs and closes everything; `config` is what it is told
+//! - writing: `put` → `append` → `commit_log` → `segment` → `mapping`; `pool` holds write buffers
+//! - durability: `flush` for the log, `keeper` for what is derived, `checkpoint`, `markers`
+//! - following: `dispatch` → `derived` → `queue`, `index`; `arrivals` wakes readers
+//! - reading: `read`, `filter`, `mend`; letting go: `expire`
+//! - starting: `recover`; without a store: `offline`
 
+pub mod append;
+mod arrivals;
 pub mod checkpoint;
+pub mod clock;
+pub mod commit_log;
+pub mod config;
+pub mod derived;
+pub mod dispatch;
+mod expire;
+pub mod filter;
+pub mod flags;
+pub mod flush;
+mod fork;
+pub mod index;
+pub mod keeper;
 pub mod mapping;
 pub mod markers;
+mod mend;
 pub mod notes;
 pub mod offline;
+mod pool;
+pub mod put;
+pub mod queue;
+pub mod read;
+pub mod recover;
+pub mod segment;
+mod signal;
+pub mod stats;
+pub mod store;

@@ -7,7 +7,7 @@ use super::crc::{self, PROPERTY_CRC_BYTES};
 use super::host;
 use super::layout::{
     BODY_AT, HEAD_BYTES, HOST_V4_BYTES, MAGIC_AT, PROPERTIES_BYTES_MAX, TOPIC_BYTES_MAX, TOPIC_BYTES_MAX_V1,
-    Version, property, sys_flag,
+    TransactionType, Version, property, sys_flag,
 };
 
 /// A message to be stored.
@@ -123,6 +123,12 @@ impl Prepared<'_> {
     #[inline]
     pub fn version(&self) -> Version {
         self.version
+    }
+
+    /// Whether the record takes the next place in its queue.
+    #[inline]
+    pub fn takes_queue_offset(&self) -> bool {
+        TransactionType::of_sys_flag(self.draft.sys_flag).is_consumable()
     }
 
     /// Writes the record with a head of zeros.

@@ -21,6 +21,10 @@ pub enum BadRecord {
     Cut { stated: usize, present: usize },
     #[error("the lengths of body, topic and properties do not add up to the stated size {0}")]
     LengthsDisagree(usize),
+    #[error("the record was written for offset {0}, not for where it stands")]
+    Misplaced(i64),
+    #[error("a blank record of {0} bytes does not reach to the end of the file")]
+    ShortBlank(usize),
 }
 
 /// What stands at a log position.

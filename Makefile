@@ -1,0 +1,130 @@
+# One command for people and for CI. Every target that needs it makes the venv and the engine first.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL: # steps run in the order written: quick ones fail first
+MAKEFLAGS += --no-print-directory
+
+PYTHON3 ?= python3
+PYTHON := .venv/bin/python
+export PYTHON3
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# maturin and cargo must see the same interpreter, or pyo3 is built twice.
+export PYO3_PYTHON := $(CURDIR)/$(PYTHON)
+
+# What stands for a finished step is the thing it made, so that removing that thing also undoes the step.
+VENV := .venv/pyvenv.cfg
+REQUIREMENTS := .build/requirements.txt
+ENGINE := src/tailfin/_engine.abi3.so
+PEERS := tests/interop/java/target/.built
+
+# Folders count as well: their time changes when a file is added or removed.
+ENGINE_SOURCES := Cargo.toml Cargo.lock engine/Cargo.toml $(shell find engine/src -name '*.rs' -o -type d)
+PEER_SOURCES := $(shell find tests/interop/java/pom.xml tests/interop/java/src 2>/dev/null)
+PYTHON_TREES := $(wildcard src tests tools bench examples)
+FUZZ_TARGETS = $(basename $(notdir $(wildcard engine/fuzz/fuzz_targets/*.rs)))
+FUZZ_SECONDS ?= 600
+KILLS ?= 2000
+
+.PHONY: help
+help: ## list the targets
+	@echo "usage: make TARGET"
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{ printf "  %-12s %s\n", $$1, $$2 }'
+
+.PHONY: run
+run: build ## build, then write and read a first log (examples/first_log.py)
+	@$(PYTHON) examples/first_log.py
+
+.PHONY: test
+test: tools-test check test-rust test-unit test-peers ## everything CI runs, fast suites first
+
+.PHONY: build
+build: tools-build $(ENGINE) ## make .venv and the engine; does nothing when nothing changed
+
+.PHONY: check
+check: tools-build $(ENGINE) ## formats, lints, types and the seam of both halves
+	$(PYTHON) -m ruff format --check -q .
+	$(PYTHON) -m ruff check -q .
+	cargo fmt --check
+	$(PYTHON) tools/conformance.py --check
+	$(PYTHON) -m mypy --no-error-summary $(PYTHON_TREES)
+	$(PYTHON) -m mypy.stubtest tailfin._engine --allowlist tools/stubtest-allow.txt --mypy-config-file pyproject.toml
+	cargo clippy -q --workspace --all-targets --all-features -- -D warnings
+
+.PHONY: fmt
+fmt: tools-build $(REQUIREMENTS) ## format both halves and apply the lints' safe fixes
+	$(PYTHON) -m ruff check -q --fix-only .
+	$(PYTHON) -m ruff format -q .
+	cargo fmt
+
+.PHONY: test-rust
+# Not --release: that profile links with fat LTO, once per test binary, which costs more than the tests
+# gain; and the dev profile (opt-level 1) keeps overflow checks and debug assertions on.
+test-rust: tools-build ## the engine's own tests, without Python
+	cargo test -q --workspace
+
+.PHONY: test-unit
+test-unit: tools-build $(ENGINE) ## Python tests that take seconds
+	$(PYTHON) -m pytest -q tests/unit
+
+.PHONY: test-peers
+test-peers: tools-test $(ENGINE) peers ## tests against the official Java code, and crash tests
+	$(PYTHON) -m pytest -q $(wildcard tests/interop tests/crash)
+
+.PHONY: crash
+crash: tools-build $(ENGINE) ## the long kill -9 run: KILLS=2000
+	TAILFIN_KILLS=$(KILLS) $(PYTHON) -m pytest -q tests/crash -k kill --timeout 0
+
+.PHONY: fuzz
+fuzz: tools-fuzz ## each fuzz target for FUZZ_SECONDS=600
+	@test -n "$(FUZZ_TARGETS)" || { echo "tailfin: no targets in engine/fuzz/fuzz_targets" >&2; exit 1; }
+	@cd engine && for target in $(FUZZ_TARGETS); do \
+		echo "fuzz $$target for $(FUZZ_SECONDS) s"; \
+		cargo +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1; \
+	done
+
+.PHONY: bench
+bench: tools-test $(ENGINE) peers ## measure beside the official store; writes bench/results
+	$(PYTHON) bench/run.py
+
+.PHONY: conformance
+conformance: tools-build $(REQUIREMENTS) ## write docs/conformance.md: every row and the tests that show it
+	$(PYTHON) tools/conformance.py
+
+.PHONY: peers
+peers: tools-test $(if $(PEER_SOURCES),$(PEERS)) ## fetch and build the Java peers with Maven
+
+.PHONY: clean
+clean: ## remove everything that was built, the venv too
+	rm -rf .venv .build target dist engine/fuzz/target tests/interop/java/target $(ENGINE)
+	find $(PYTHON_TREES) -name __pycache__ -prune -exec rm -rf {} +
+	rm -rf .hypothesis
+
+.PHONY: tools-build tools-test tools-fuzz
+tools-build:
+	@tools/need python cargo cc
+tools-test:
+	@tools/need python cargo cc java mvn
+tools-fuzz:
+	@tools/need cargo cc fuzz
+
+$(VENV): | tools-build
+	$(PYTHON3) -m venv .venv
+
+# Only the requirements, not the package: installing that would build the engine a second time.
+$(REQUIREMENTS): pyproject.toml $(VENV)
+	@mkdir -p $(@D)
+	@$(PYTHON) -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+		print(*p["dependencies"], *p["optional-dependencies"]["dev"], sep="\n")' > $@.new
+	$(PYTHON) -m pip install -q -r $@.new
+	@mv $@.new $@
+
+# `develop` installs an editable package: Python files are used where they are and need no build.
+$(ENGINE): $(ENGINE_SOURCES) $(REQUIREMENTS)
+	$(PYTHON) -m maturin develop --release -q
+	@touch $@
+
+$(PEERS): $(PEER_SOURCES) | tools-test
+	cd tests/interop/java && mvn -q -B -ntp package
+	@touch $@

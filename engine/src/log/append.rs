@@ -1,0 +1,201 @@
+//! Appending to the commit log: one lock, one copy.
+
+use std::slice;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use memmap2::MmapRaw;
+use parking_lot::MutexGuard;
+
+use super::clock::now_ms;
+use super::commit_log::CommitLog;
+use super::queue::ConsumeQueue;
+use super::segment::Segment;
+use crate::error::Error;
+use crate::message::layout::END_FILE_MIN_BLANK;
+use crate::message::{Prepared, Stamp, blank_head};
+
+/// The state behind the append lock.
+#[derive(Debug, Default)]
+pub struct Writer {
+    segment: Option<Arc<Segment>>,
+    buffer: Option<Arc<MmapRaw>>,
+    pub(super) last_timestamp: i64,
+}
+
+impl Writer {
+    pub(super) fn resume(
+        &mut self,
+        segment: Arc<Segment>,
+        last_timestamp: i64,
+        buffer: Option<Arc<MmapRaw>>,
+    ) {
+        *self = Self { segment: Some(segment), buffer, last_timestamp };
+    }
+}
+
+/// Where a record, or the first record of a batch, was put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placed {
+    pub physical_offset: u64,
+    pub size: u64,
+    pub queue_offset: i64,
+    pub store_timestamp: i64,
+}
+
+/// Why nothing was appended.
+#[derive(Debug, thiserror::Error)]
+pub enum AppendFailure {
+    /// A record never crosses a file, so it must fit into an empty one.
+    #[error("a record of {len} bytes does not fit a log file of {file_bytes} bytes")]
+    LargerThanFile { len: usize, file_bytes: u64 },
+    #[error("no file to append to: {0}")]
+    NoFile(Error),
+    /// The file lost its pages under the writer.
+    #[error("{0}")]
+    Broken(Error),
+}
+
+/// The append lock, held. Several appends may share one holding.
+pub struct Appender<'a> {
+    log: &'a CommitLog,
+    writer: MutexGuard<'a, Writer>,
+    now: i64,
+}
+
+impl CommitLog {
+    /// Take the append lock. The store timestamp is read inside it, so it is ordered over all queues.
+    pub fn lock(&self) -> Appender<'_> {
+        let mut writer = self.writer.lock();
+        let now = now_ms();
+        self.locked_since.store(now, Ordering::Relaxed);
+        // The wall clock may be set back; store timestamps are searched by bisection and may not.
+        writer.last_timestamp = writer.last_timestamp.max(now);
+        Appender { log: self, now: writer.last_timestamp, writer }
+    }
+}
+
+impl Drop for Appender<'_> {
+    fn drop(&mut self) {
+        self.log.locked_since.store(0, Ordering::Relaxed);
+        if self.log.wants_preparation(self.log.written.load(Ordering::Relaxed)) {
+            self.log.prepare.raise();
+        }
+    }
+}
+
+impl Appender<'_> {
+    /// The store timestamp of what is appended under this lock.
+    pub fn timestamp(&self) -> i64 {
+        self.now
+    }
+
+    /// Append one record.
+    pub fn append(&mut self, message: &Prepared<'_>, queue: &ConsumeQueue) -> Result<Placed, AppendFailure> {
+        self.append_batch(slice::from_ref(message), queue)
+    }
+
+    /// Append records as one unit: they stand side by side in one file, and appear together or not at all.
+    pub fn append_batch(
+        &mut self,
+        messages: &[Prepared<'_>],
+        queue: &ConsumeQueue,
+    ) -> Result<Placed, AppendFailure> {
+        let total: usize = messages.iter().map(Prepared::encoded_len).sum();
+        let (physical_offset, space) = self.space_for(total)?;
+        let queue_offset = queue.next();
+        let mut stamp =
+            Stamp { queue_offset, physical_offset: physical_offset.cast_signed(), store_timestamp: self.now };
+        // SAFETY: past the written offset, under the append lock, and inside the file or its buffer.
+        let out = unsafe { slice::from_raw_parts_mut(space, total) };
+        let mut at = 0;
+        let mut counted = 0;
+        for message in messages {
+            let len = message.encoded_len();
+            let has_place = message.takes_queue_offset();
+            stamp.queue_offset = if has_place { queue_offset + counted } else { 0 };
+            message.encode_hidden(&mut out[at..at + len], stamp);
+            counted += i64::from(has_place);
+            at += len;
+            stamp.physical_offset += len as i64;
+        }
+        for message in messages.iter().rev() {
+            at -= message.encoded_len();
+            message.reveal(&mut out[at..at + message.encoded_len()]);
+        }
+        if let Some(segment) = &self.writer.segment {
+            segment.map().check().map_err(AppendFailure::Broken)?;
+        }
+        queue.set_next(queue_offset + counted);
+        self.publish(physical_offset + total as u64);
+        Ok(Placed {
+            physical_offset,
+            size: total as u64,
+            queue_offset: if counted > 0 { queue_offset } else { 0 },
+            store_timestamp: self.now,
+        })
+    }
+
+    fn publish(&self, end: u64) {
+        self.log.written.store(end, Ordering::Release);
+        self.log.last_timestamp.store(self.now, Ordering::Release);
+    }
+
+    /// Room for `len` bytes in one file, rolling to the next one if need be.
+    fn space_for(&mut self, len: usize) -> Result<(u64, *mut u8), AppendFailure> {
+        let needed = (len + END_FILE_MIN_BLANK) as u64;
+        let file_bytes = self.log.file_bytes;
+        if needed > file_bytes {
+            return Err(AppendFailure::LargerThanFile { len, file_bytes });
+        }
+        let offset = self.log.written.load(Ordering::Relaxed);
+        if let Some(segment) = &self.writer.segment {
+            let position = offset - segment.start();
+            if needed <= segment.size() - position {
+                return Ok((offset, self.target(position, position + needed)?));
+            }
+            self.close_file(position)?;
+        }
+        let start = self.log.written.load(Ordering::Relaxed);
+        let segment = self.log.roll(start).map_err(AppendFailure::NoFile)?;
+        self.writer.buffer = self.log.lend_buffer(&segment).map_err(AppendFailure::NoFile)?;
+        self.writer.segment = Some(segment);
+        Ok((start, self.target(0, needed)?))
+    }
+
+    /// Where to write at `position` of the current file, whose space up to `upto` is made sure of.
+    fn target(&self, position: u64, upto: u64) -> Result<*mut u8, AppendFailure> {
+        let writer = &*self.writer;
+        let base = match (&writer.buffer, &writer.segment) {
+            (Some(buffer), _) => buffer.as_mut_ptr(),
+            (None, Some(segment)) => {
+                segment.ensure_allocated(upto).map_err(AppendFailure::NoFile)?;
+                segment.map().as_ptr()
+            }
+            (None, None) => unreachable!("a file is chosen before its space"),
+        };
+        // SAFETY: callers stay within the file's size, which is also the buffer's.
+        Ok(unsafe { base.add(position as usize) })
+    }
+
+    /// Fill the rest of the current file with a blank record.
+    fn close_file(&mut self, position: u64) -> Result<(), AppendFailure> {
+        let Some(segment) = self.writer.segment.clone() else { return Ok(()) };
+        let rest = (segment.size() - position) as usize;
+        if let Some(head) = blank_head(rest) {
+            let at = self.target(position, position + head.len() as u64)?;
+            // SAFETY: as in `append_batch`; a reused buffer may hold an older file's bytes here.
+            unsafe {
+                if self.writer.buffer.is_some() {
+                    at.write_bytes(0, rest);
+                }
+                slice::from_raw_parts_mut(at, head.len()).copy_from_slice(&head);
+            }
+            segment.map().check().map_err(AppendFailure::Broken)?;
+        }
+        self.log.written.store(segment.end(), Ordering::Release);
+        self.writer.segment = None;
+        self.writer.buffer = None;
+        Ok(())
+    }
+}

@@ -1,0 +1,181 @@
+//! What is derived from the log: consume queues and index. The same code serves normal work and recovery.
+
+use std::sync::Arc;
+
+use super::config::StoreConfig;
+use super::index::{IndexRequest, IndexService};
+use super::notes::{Level, Notes};
+use super::queue::{Appended, ConsumeQueue, QueueTable, Unit};
+use crate::error::Result;
+use crate::message::ids::{key_hash, tags_code};
+use crate::message::{DispatchProperties, Record, TransactionType};
+
+const LMQ_PREFIX: &[u8] = b"%LMQ%";
+const RETRY_PREFIX: &[u8] = b"%RETRY%";
+const SYSTEM_PREFIX: &[u8] = b"rmq_sys_";
+const SCHEDULE_TOPIC: &[u8] = b"SCHEDULE_TOPIC_XXXX";
+
+/// How a queue took a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    Yes,
+    /// The queue lacks units before this one.
+    Gap {
+        expected: i64,
+    },
+}
+
+#[derive(Debug)]
+pub struct Derived {
+    config: Arc<StoreConfig>,
+    pub queues: QueueTable,
+    pub index: Option<IndexService>,
+    notes: Arc<Notes>,
+}
+
+impl Derived {
+    pub fn new(
+        config: Arc<StoreConfig>,
+        queues: QueueTable,
+        index: Option<IndexService>,
+        notes: Arc<Notes>,
+    ) -> Self {
+        Self { config, queues, index, notes }
+    }
+
+    /// Enter a record into its queue or queues. Half and rolled-back messages have none.
+    pub fn enqueue(&self, record: &Record<'_>, properties: &DispatchProperties<'_>) -> Result<Taken> {
+        if !record.transaction_type().is_consumable() {
+            return Ok(Taken::Yes);
+        }
+        let unit = Unit {
+            physical_offset: record.physical_offset(),
+            size: record.size() as i32,
+            tags_code: self.tags_code(record, properties),
+        };
+        let queue = self.queues.get_or_create(record.topic(), record.queue_id())?;
+        let taken = self.put(&queue, record.queue_offset(), unit, record)?;
+        for (name, offset) in self.light_queues(record.topic(), properties) {
+            let queue = self.queues.get_or_create(name, light_queue_id(name, record.queue_id()))?;
+            if let Taken::Gap { expected } = self.put(&queue, offset, unit, record)? {
+                self.close_gap(&queue, expected, offset, unit)?;
+            }
+        }
+        Ok(taken)
+    }
+
+    fn put(&self, queue: &ConsumeQueue, offset: i64, mut unit: Unit, record: &Record<'_>) -> Result<Taken> {
+        if let Some(address) = queue.extend(offset, unit.tags_code, record.store_timestamp())? {
+            unit.tags_code = address;
+        }
+        Ok(match queue.append(offset, unit)? {
+            Appended::Gap { expected } => Taken::Gap { expected },
+            _ => Taken::Yes,
+        })
+    }
+
+    /// Fill the units that the log no longer has with blanks, so that later ones keep their offsets.
+    pub fn close_gap(&self, queue: &ConsumeQueue, expected: i64, offset: i64, unit: Unit) -> Result<()> {
+        self.notes.say(
+            Level::Error,
+            format!(
+                "queue {}-{}: messages {expected} to {} are not in the log; their places are left blank",
+                queue.topic(),
+                queue.queue_id(),
+                offset - 1
+            ),
+        );
+        queue.fill_blank(offset)?;
+        queue.append(offset, unit)?;
+        Ok(())
+    }
+
+    /// The unit that a record has in its own queue.
+    pub fn unit_of(&self, record: &Record<'_>) -> Unit {
+        let properties = DispatchProperties::for_dispatch(record.properties());
+        Unit {
+            physical_offset: record.physical_offset(),
+            size: record.size() as i32,
+            tags_code: self.tags_code(record, &properties),
+        }
+    }
+
+    /// Enter a record's keys into the index; the index ignores what it has.
+    pub fn index(&self, record: &Record<'_>, properties: &DispatchProperties<'_>) -> Result<()> {
+        let Some(index) = &self.index else { return Ok(()) };
+        if record.transaction_type() == TransactionType::Rollback {
+            return Ok(());
+        }
+        let words = properties.keys.into_iter().flat_map(|keys| keys.split(|&byte| byte == b' '));
+        let keys = properties.uniq_key.into_iter().chain(words.filter(|word| !word.is_empty()));
+        index.build(IndexRequest {
+            physical_offset: record.physical_offset(),
+            store_timestamp: record.store_timestamp(),
+            hashes: keys.map(|key| key_hash(record.topic(), key)),
+        })
+    }
+
+    /// Delayed messages wait in a queue whose tags codes are delivery times.
+    fn tags_code(&self, record: &Record<'_>, properties: &DispatchProperties<'_>) -> i64 {
+        if record.topic() == SCHEDULE_TOPIC
+            && let Some(level) = properties.delay.and_then(parse_number)
+            && level > 0
+            && !self.config.delay_levels.is_empty()
+        {
+            let level = (level as usize).min(self.config.delay_levels.len());
+            return record.store_timestamp() + self.config.delay_levels[level - 1];
+        }
+        properties.tags.map_or(0, tags_code)
+    }
+
+    /// The further queues a record goes to, with its offset in each.
+    fn light_queues<'a>(
+        &self,
+        topic: &[u8],
+        properties: &DispatchProperties<'a>,
+    ) -> impl Iterator<Item = (&'a [u8], i64)> + use<'a> {
+        let both = match (properties.multi_dispatch, properties.multi_queue_offset) {
+            (Some(names), Some(offsets)) if self.config.multi_dispatch && may_multi_dispatch(topic) => {
+                let count = |text: &[u8]| text.split(|&byte| byte == b',').count();
+                (count(names) == count(offsets)).then_some((names, offsets))
+            }
+            _ => None,
+        };
+        both.into_iter()
+            .flat_map(|(names, offsets)| {
+                let offsets = offsets.split(|&byte| byte == b',').map(parse_number);
+                names
+                    .split(|&byte| byte == b',')
+                    .zip(offsets)
+                    .filter_map(|(name, offset)| Some((name, offset?)))
+            })
+            .filter(|(name, _)| is_light_queue_name(name))
+    }
+}
+
+/// The names in `INNER_MULTI_DISPATCH` that stand for a queue.
+pub fn light_queue_names(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|&byte| byte == b',')
+}
+
+pub fn is_light_queue_name(name: &[u8]) -> bool {
+    !name.is_empty() && !name.contains(&b'/') && !name.contains(&b'\\')
+}
+
+pub fn is_lmq(name: &[u8]) -> bool {
+    name.starts_with(LMQ_PREFIX)
+}
+
+/// A light queue has one queue; any other name shares the message's queue id.
+pub fn light_queue_id(name: &[u8], queue_id: i32) -> i32 {
+    if is_lmq(name) { 0 } else { queue_id }
+}
+
+/// Retry, system and schedule topics are never dispatched to further queues.
+pub fn may_multi_dispatch(topic: &[u8]) -> bool {
+    !topic.starts_with(RETRY_PREFIX) && !topic.starts_with(SYSTEM_PREFIX) && topic != SCHEDULE_TOPIC
+}
+
+fn parse_number(text: &[u8]) -> Option<i64> {
+    std::str::from_utf8(text).ok()?.trim().parse().ok()
+}

@@ -1,0 +1,179 @@
+//! The dispatcher: follows the log and makes what is confirmed consumable.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::arrivals::Arrivals;
+use super::commit_log::CommitLog;
+use super::config::FlushMode;
+use super::derived::{Derived, Taken};
+use super::flags::{Flag, Flags};
+use super::notes::Level;
+use super::segment::Segment;
+use super::signal::Signal;
+use crate::error::Result;
+use crate::message::{DispatchProperties, Found, Record, look};
+
+/// Readers are woken at the latest after this much of the log.
+const STRETCH_BYTES: u64 = 256 * 1024;
+/// Worth about as much time as the wake-up it may save the appender.
+const SPIN_TURNS: u32 = 400;
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub struct Dispatcher {
+    log: Arc<CommitLog>,
+    derived: Arc<Derived>,
+    flags: Arc<Flags>,
+    pub(super) arrivals: Arrivals,
+    /// Raised when the log grew or more of it was confirmed.
+    pub(super) signal: Arc<Signal>,
+    /// Everything before it is in its queue and index.
+    position: AtomicU64,
+    /// Store timestamp of the last record before `position`; moves after it.
+    timestamp: AtomicI64,
+    /// Replication's word on how far readers may see; `u64::MAX` without one.
+    confirm_limit: AtomicU64,
+}
+
+impl Dispatcher {
+    pub fn new(log: Arc<CommitLog>, derived: Arc<Derived>, flags: Arc<Flags>, signal: Arc<Signal>) -> Self {
+        Self {
+            log,
+            derived,
+            flags,
+            arrivals: Arrivals::default(),
+            signal,
+            position: AtomicU64::new(0),
+            timestamp: AtomicI64::new(0),
+            confirm_limit: AtomicU64::new(u64::MAX),
+        }
+    }
+
+    pub fn start_at(&self, offset: u64, timestamp: i64) {
+        self.position.store(offset, Ordering::Release);
+        self.timestamp.store(timestamp, Ordering::Release);
+    }
+
+    pub fn position(&self) -> u64 {
+        self.position.load(Ordering::Acquire)
+    }
+
+    pub fn timestamp(&self) -> i64 {
+        self.timestamp.load(Ordering::Acquire)
+    }
+
+    pub fn set_confirm_limit(&self, limit: Option<u64>) {
+        self.confirm_limit.store(limit.unwrap_or(u64::MAX), Ordering::Release);
+        self.signal.raise();
+    }
+
+    /// How far readers may see: what is safe by the flush mode, and agreed by replication.
+    pub fn confirmed(&self) -> u64 {
+        let safe = match self.log.config.flush_mode {
+            FlushMode::Sync => self.log.flushed(),
+            FlushMode::Async => self.log.readable(),
+        };
+        safe.min(self.confirm_limit.load(Ordering::Acquire))
+    }
+
+    /// Bytes that are confirmed but not dispatched yet.
+    pub fn behind(&self) -> u64 {
+        self.confirmed().saturating_sub(self.position())
+    }
+
+    /// The dispatch thread. On stop it first works off what is there.
+    pub fn run(&self, stop: &AtomicBool) {
+        loop {
+            self.signal.lower();
+            match self.advance() {
+                Ok(true) => {}
+                Ok(false) if stop.load(Ordering::Acquire) => return,
+                Ok(false) => {
+                    if !self.signal.spin(SPIN_TURNS) {
+                        self.signal.wait(None);
+                    }
+                }
+                Err(_) if stop.load(Ordering::Acquire) => return,
+                Err(error) => {
+                    if self.flags.raise(Flag::QueueError) {
+                        self.log.notes().say(
+                            Level::Error,
+                            format!(
+                                "dispatch stands at offset {}, writes are refused until it goes on: {error}",
+                                self.position()
+                            ),
+                        );
+                    }
+                    self.signal.wait(Some(RETRY_PAUSE));
+                }
+            }
+        }
+    }
+
+    /// Dispatch the next stretch of the log. Returns whether there was one.
+    fn advance(&self) -> Result<bool> {
+        let from = self.position();
+        let confirmed = self.confirmed();
+        if from >= confirmed {
+            return Ok(false);
+        }
+        let Some(segment) = self.log.segment_of(from) else {
+            // Deleted under us: the disk was full. What is gone cannot be dispatched.
+            self.position.store(self.log.min_offset().max(from), Ordering::Release);
+            return Ok(true);
+        };
+        let end = confirmed.min(segment.end()).min(from + STRETCH_BYTES);
+        let (reached, timestamp) = self.dispatch_range(&segment, from, end, confirmed)?;
+        segment.map().check()?;
+        self.position.store(reached, Ordering::Release);
+        if timestamp > 0 {
+            self.timestamp.store(timestamp, Ordering::Release);
+        }
+        if self.flags.clear(Flag::QueueError) {
+            self.log.notes().say(Level::Info, format!("dispatch goes on at offset {reached}"));
+        }
+        self.arrivals.announce();
+        Ok(true)
+    }
+
+    fn dispatch_range(&self, segment: &Segment, from: u64, soft_end: u64, end: u64) -> Result<(u64, i64)> {
+        let mut at = from;
+        let mut timestamp = 0;
+        while at < soft_end {
+            let limit = end.min(segment.end()) - segment.start();
+            match look(segment.bytes((at - segment.start()) as usize..limit as usize)) {
+                Ok(Found::Record(record)) => {
+                    self.dispatch(&record)?;
+                    timestamp = record.store_timestamp();
+                    at += record.size() as u64;
+                }
+                Ok(Found::Blank { .. }) => at = segment.end(),
+                Ok(Found::Nothing) => {
+                    return Err(crate::error::Error::damaged(
+                        segment.path(),
+                        format!("nothing stands at offset {at}, below the confirmed offset {end}"),
+                    ));
+                }
+                Err(bad) => {
+                    return Err(crate::error::Error::damaged(
+                        segment.path(),
+                        format!("at offset {at}: {bad}"),
+                    ));
+                }
+            }
+        }
+        Ok((at, timestamp))
+    }
+
+    fn dispatch(&self, record: &Record<'_>) -> Result<()> {
+        let properties = DispatchProperties::for_dispatch(record.properties());
+        if let Taken::Gap { expected } = self.derived.enqueue(record, &properties)? {
+            let queue = self.derived.queues.get_or_create(record.topic(), record.queue_id())?;
+            let unit = self.derived.unit_of(record);
+            self.derived.close_gap(&queue, expected, record.queue_offset(), unit)?;
+        }
+        self.derived.index(record, &properties)
+    }
+}

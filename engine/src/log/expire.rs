@@ -1,0 +1,48 @@
+//! Letting go of the old: log files, and then what was derived from them. When to do it is Python's choice.
+
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use super::store::Store;
+use crate::error::Result;
+
+const DISPATCH_PAUSE: Duration = Duration::from_micros(200);
+
+impl Store {
+    /// Delete the oldest log file; `None` when it is the last one, in use, or not dispatched yet.
+    pub fn delete_first_log_file(&self, even_if_held: bool) -> Result<Option<PathBuf>> {
+        let second = self.log.next_file(self.log.min_offset());
+        if self.dispatcher.position() < second {
+            return Ok(None);
+        }
+        self.log.delete_first(even_if_held)
+    }
+
+    /// Delete queue and index files that lead to nothing but expired messages; returns how many.
+    pub fn delete_expired_queue_files(&self) -> Result<usize> {
+        let log_min = self.log.min_offset().cast_signed();
+        let mut deleted = 0;
+        for queue in self.derived.queues.all() {
+            queue.correct_min(log_min)?;
+            deleted += queue.delete_expired_files(log_min)?;
+        }
+        if let Some(index) = &self.derived.index {
+            deleted += index.delete_expired(log_min)?;
+        }
+        Ok(deleted)
+    }
+
+    /// Delete the queues of a topic; false when it has none.
+    pub fn delete_topic(&self, topic: &[u8]) -> Result<bool> {
+        // With the append lock held and the dispatcher idle nobody adds to the queues.
+        let _appends_wait = self.log.lock();
+        self.log.commit(0)?;
+        self.flusher.flush(0)?;
+        while self.dispatcher.behind() > 0 && !self.is_closed() {
+            self.dispatcher.signal.raise();
+            thread::sleep(DISPATCH_PAUSE);
+        }
+        Ok(self.derived.queues.remove_topic(topic)? > 0)
+    }
+}

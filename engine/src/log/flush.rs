@@ -1,0 +1,161 @@
+//! Putting the log on disk: by interval, or for every waiting append at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use super::checkpoint::Checkpoint;
+use super::commit_log::CommitLog;
+use super::config::FlushMode;
+use super::flags::{Flag, Flags};
+use super::notes::Level;
+use super::signal::Signal;
+use crate::error::{Error, Result};
+
+const SLOW: Duration = Duration::from_millis(500);
+
+#[derive(Debug)]
+pub struct Flusher {
+    log: Arc<CommitLog>,
+    checkpoint: Arc<Checkpoint>,
+    flags: Arc<Flags>,
+    /// Told when the flushed offset moved: in sync mode readers wait for it.
+    flushed: Arc<Signal>,
+    /// Held by the one waiting append that syncs for all of them.
+    leading: Mutex<()>,
+    waiting: Mutex<()>,
+    progress: Condvar,
+    failed: AtomicBool,
+    pub(super) wake: Signal,
+}
+
+impl Flusher {
+    pub fn new(
+        log: Arc<CommitLog>,
+        checkpoint: Arc<Checkpoint>,
+        flags: Arc<Flags>,
+        flushed: Arc<Signal>,
+    ) -> Self {
+        Self {
+            log,
+            checkpoint,
+            flags,
+            flushed,
+            leading: Mutex::default(),
+            waiting: Mutex::default(),
+            progress: Condvar::new(),
+            failed: AtomicBool::new(false),
+            wake: Signal::default(),
+        }
+    }
+
+    /// Commit and sync what is there, if it is at least `least_pages`.
+    pub fn flush(&self, least_pages: u64) -> Result<()> {
+        if self.failed.load(Ordering::Acquire) {
+            return Err(Error::Config(
+                "an earlier sync of the log failed, so what is on disk is unknown; restart to recover".into(),
+            ));
+        }
+        let began = Instant::now();
+        match self.log.flush(least_pages) {
+            Ok(Some(timestamp)) => self.checkpoint.advance_log_timestamp(timestamp),
+            Ok(None) => return Ok(()),
+            // The kernel drops the error with the report: a second sync would succeed without the data.
+            Err(error) => {
+                self.failed.store(true, Ordering::Release);
+                self.flags.raise(Flag::NotWritable);
+                self.log.notes().say(
+                    Level::Error,
+                    format!("{error}; the store takes no more writes, restart it to recover what is on disk"),
+                );
+                self.announce();
+                return Err(error);
+            }
+        }
+        let took = began.elapsed();
+        if took > SLOW {
+            self.log.notes().say(Level::Info, format!("flushing the log took {} ms", took.as_millis()));
+        }
+        self.announce();
+        Ok(())
+    }
+
+    fn announce(&self) {
+        self.flushed.raise();
+        let _guard = self.waiting.lock();
+        self.progress.notify_all();
+    }
+
+    /// Wait until everything before `offset` is on disk. One of those who wait syncs for all.
+    pub fn wait_flushed(&self, offset: u64, timeout: Duration) -> bool {
+        let deadline = Instant::now() + timeout;
+        loop {
+            if self.log.flushed() >= offset {
+                return true;
+            }
+            if self.failed.load(Ordering::Acquire) {
+                return false;
+            }
+            if let Some(_leader) = self.leading.try_lock() {
+                // A failure is seen by the check above on the next turn.
+                let _ = self.log.commit(0).and_then(|_| self.flush(0));
+                continue;
+            }
+            let mut guard = self.waiting.lock();
+            if self.log.flushed() < offset
+                && self.leading.is_locked()
+                && self.progress.wait_until(&mut guard, deadline).timed_out()
+                && self.log.flushed() < offset
+            {
+                return false;
+            }
+        }
+    }
+
+    /// The flush thread: every interval, or when woken.
+    pub fn run(&self, stop: &AtomicBool) {
+        let config = &self.log.config;
+        let mut last_thorough = Instant::now();
+        while !stop.load(Ordering::Acquire) {
+            self.wake.lower();
+            let thorough = last_thorough.elapsed() >= config.flush_thorough_interval;
+            let least_pages = if thorough || config.flush_mode == FlushMode::Sync {
+                last_thorough = Instant::now();
+                0
+            } else {
+                config.flush_least_pages
+            };
+            // An error raised its flag and left its note.
+            let _ = self.flush(least_pages);
+            if !stop.load(Ordering::Acquire) {
+                self.wake.wait(Some(config.flush_interval));
+            }
+        }
+    }
+
+    /// The commit thread of the transient pool.
+    pub fn run_commits(&self, stop: &AtomicBool, wake: &Signal) {
+        let Some(pool) = self.log.config.transient_pool else { return };
+        let mut last_thorough = Instant::now();
+        while !stop.load(Ordering::Acquire) {
+            wake.lower();
+            let thorough = last_thorough.elapsed() >= pool.commit_thorough_interval;
+            match self.log.commit(if thorough { 0 } else { pool.commit_least_pages }) {
+                Ok(true) => {
+                    last_thorough = Instant::now();
+                    self.wake.raise();
+                    self.flushed.raise();
+                }
+                Ok(false) => {}
+                Err(error) => {
+                    self.log.notes().say(Level::Error, format!("commit failed, to be tried again: {error}"))
+                }
+            }
+            if !stop.load(Ordering::Acquire) {
+                wake.wait(Some(pool.commit_interval));
+            }
+        }
+    }
+}

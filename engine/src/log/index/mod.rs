@@ -1,0 +1,257 @@
+//! The message index: from a key's hash to the log offsets of the records that carry the key.
+//!
+//! Index files are derived from the log. Whatever is doubtful after a crash is deleted, and
+//! [`IndexService::rebuild_from`] tells from which log offset the records have to be indexed again.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use parking_lot::{Mutex, RwLock};
+
+use crate::error::{Error, Result};
+use crate::log::markers::sync_directory;
+use crate::log::notes::{Level, Notes};
+
+mod file;
+mod layout;
+
+pub use file::IndexFile;
+pub use layout::{ENTRIES_DEFAULT, Layout, SLOTS_DEFAULT};
+use layout::{is_name, name_after, name_at};
+
+/// One record to be indexed.
+#[derive(Debug)]
+pub struct IndexRequest<H> {
+    pub physical_offset: i64,
+    pub store_timestamp: i64,
+    /// Hashes of its keys (`topic#key`), as Java's `String.hashCode` gives them; the sign is dropped here.
+    pub hashes: H,
+}
+
+/// All index files of a store, oldest first. One thread writes (calls of others wait), any number queries.
+#[derive(Debug)]
+pub struct IndexService {
+    dir: PathBuf,
+    layout: Layout,
+    files: RwLock<Vec<Arc<IndexFile>>>,
+    /// The last of `files`. Held while the set of files changes; taken before `files`.
+    writer: Mutex<Option<Arc<IndexFile>>>,
+    rebuild_from: Option<i64>,
+}
+
+impl IndexService {
+    /// Load the index files of `dir`, which is made if it is missing.
+    ///
+    /// After an unclean exit, files with entries newer than `checkpoint_index_timestamp` may lack some of
+    /// them and are deleted, as is a last file that was not finished.
+    pub fn open(
+        dir: &Path,
+        layout: Layout,
+        notes: &Notes,
+        clean: bool,
+        checkpoint_index_timestamp: i64,
+    ) -> Result<Self> {
+        fs::create_dir_all(dir).map_err(|source| Error::io("create", dir, source))?;
+        let paths = list(dir, notes)?;
+        let mut files: Vec<Arc<IndexFile>> = Vec::with_capacity(paths.len());
+        let mut rebuild_from: Option<i64> = None;
+        for (index, path) in paths.iter().enumerate() {
+            let is_last = index + 1 == paths.len();
+            match load(path, layout) {
+                Ok(file) => files.push(Arc::new(file)),
+                Err(Error::Damaged { path, what }) if is_last && !clean => {
+                    fs::remove_file(&path).map_err(|source| Error::io("remove", &path, source))?;
+                    notes.say(Level::Warning, format!("{}: {what}; deleted the index file", path.display()));
+                    rebuild_from = Some(files.last().map_or(0, |file| file.end_offset()));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let is_doubtful = |file: &Arc<IndexFile>| {
+            file.end_timestamp() > checkpoint_index_timestamp || file.is_empty() || file.has_lost_chains()
+        };
+        if !clean && let Some(first) = files.iter().position(is_doubtful) {
+            // All that follow go too: indexing again only adds at the end.
+            let doubtful = files.split_off(first);
+            let kept_end = files.last().map_or(0, |file| file.end_offset());
+            for file in doubtful {
+                file.remove()?;
+                let name = file.path().display();
+                notes.say(Level::Warning, format!("{name}: not flushed before the crash; deleted"));
+                let begin = if file.is_empty() { kept_end } else { file.begin_offset().max(0) };
+                rebuild_from = Some(rebuild_from.map_or(begin, |from| from.min(begin)));
+            }
+        }
+        if rebuild_from.is_some() {
+            sync_directory(dir)?;
+        }
+        let writer = Mutex::new(files.last().cloned());
+        Ok(Self { dir: dir.to_path_buf(), layout, files: RwLock::new(files), writer, rebuild_from })
+    }
+
+    /// The log offset from which records have to be indexed again, if opening had to delete files.
+    pub fn rebuild_from(&self) -> Option<i64> {
+        self.rebuild_from
+    }
+
+    /// Log offset of the newest indexed record, 0 if there is none.
+    pub fn end_physical_offset(&self) -> i64 {
+        self.files.read().last().map_or(0, |file| file.end_offset())
+    }
+
+    /// Store time of the newest indexed record, 0 if there is none.
+    pub fn end_timestamp(&self) -> i64 {
+        self.files.read().last().map_or(0, |file| file.end_timestamp())
+    }
+
+    /// Index a record under all its keys. A record before the newest indexed one is taken for a repeat and
+    /// skipped.
+    pub fn build<H: IntoIterator<Item = i32>>(&self, request: IndexRequest<H>) -> Result<()> {
+        let mut writer = self.writer.lock();
+        if writer.as_ref().is_some_and(|file| request.physical_offset < file.end_offset()) {
+            return Ok(());
+        }
+        for key_hash in request.hashes {
+            self.add(&mut writer, key_hash, request.physical_offset, request.store_timestamp)?;
+        }
+        Ok(())
+    }
+
+    /// Index a record under one key, without looking for a repeat.
+    pub fn put(&self, key_hash: i32, physical_offset: i64, store_timestamp: i64) -> Result<()> {
+        self.add(&mut self.writer.lock(), key_hash, physical_offset, store_timestamp)
+    }
+
+    fn add(&self, writer: &mut Option<Arc<IndexFile>>, key_hash: i32, offset: i64, time: i64) -> Result<()> {
+        match writer {
+            Some(file) if !file.is_full() => file.put(absolute(key_hash), offset, time),
+            _ => {
+                let file = self.create(writer.as_deref())?;
+                self.files.write().push(Arc::clone(&file));
+                writer.insert(file).put(absolute(key_hash), offset, time)
+            }
+        }
+    }
+
+    fn create(&self, previous: Option<&IndexFile>) -> Result<Arc<IndexFile>> {
+        let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as i64);
+        let mut name = name_at(now_ms, previous.map(IndexFile::name));
+        let path = loop {
+            let path = self.dir.join(&name);
+            if !path.try_exists().map_err(|source| Error::io("inspect", &path, source))? {
+                break path;
+            }
+            name = name_after(&name);
+        };
+        let file = IndexFile::create(&path, self.layout, previous)?;
+        sync_directory(&self.dir)?;
+        Ok(Arc::new(file))
+    }
+
+    /// Log offsets of records that carry a key and were stored in `begin_time..=end_time`, newest first.
+    ///
+    /// Other keys of the same hash are among them, and records of up to one second before the range: the
+    /// index does not know better.
+    pub fn query(&self, key_hash: i32, begin_time: i64, end_time: i64, max: usize) -> Result<Vec<i64>> {
+        let files = self.files.read().clone();
+        let times = begin_time..=end_time;
+        let mut found = Vec::new();
+        for file in files.iter().rev() {
+            if file.overlaps(&times) {
+                file.find(absolute(key_hash), &times, max, &mut found)?;
+            }
+            if found.len() >= max || file.begin_timestamp() < begin_time {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Wait until all entries are on disk; returns the store time up to which they are.
+    pub fn flush(&self) -> Result<i64> {
+        let end_timestamp = {
+            // Between two puts, so that the file holds what the time says.
+            let writer = self.writer.lock();
+            writer.as_ref().map_or(0, |file| file.end_timestamp())
+        };
+        let files = self.files.read().clone();
+        for file in files {
+            file.flush()?;
+        }
+        Ok(end_timestamp)
+    }
+
+    /// Delete files that only point before `log_min`, the first offset of the log; never the last file.
+    /// Returns how many.
+    pub fn delete_expired(&self, log_min: i64) -> Result<usize> {
+        let _writer = self.writer.lock();
+        let expired: Vec<_> = {
+            let mut files = self.files.write();
+            let last = files.len().saturating_sub(1);
+            let count = files[..last].iter().take_while(|file| file.end_offset() < log_min).count();
+            files.drain(..count).collect()
+        };
+        expired.iter().map(|file| file.remove()).fold(Ok(()), Result::and)?;
+        Ok(expired.len())
+    }
+
+    /// Forget everything at or past a log offset, after the log was cut there.
+    pub fn truncate(&self, physical_limit: i64) -> Result<()> {
+        let mut writer = self.writer.lock();
+        let mut files = self.files.write();
+        let mut result = Ok(());
+        while result.is_ok()
+            && let Some(last) = files.last()
+            && last.end_offset() >= physical_limit
+        {
+            match last.truncate(physical_limit) {
+                Ok(true) => break,
+                Ok(false) => result = last.remove(),
+                Err(error) => result = Err(error),
+            }
+            if result.is_ok() {
+                files.pop();
+            }
+        }
+        *writer = files.last().cloned();
+        result.and_then(|()| sync_directory(&self.dir))
+    }
+}
+
+/// The paths of the index files in `dir`, in order; tells what else lies there.
+fn list(dir: &Path, notes: &Notes) -> Result<Vec<PathBuf>> {
+    let failed = |source| Error::io("list", dir, source);
+    let mut paths = Vec::new();
+    for item in fs::read_dir(dir).map_err(failed)? {
+        let path = item.map_err(failed)?.path();
+        if path.file_name().and_then(|name| name.to_str()).is_some_and(is_name) {
+            paths.push(path);
+        } else {
+            notes.say(
+                Level::Warning,
+                format!("{}: not the name of an index file; left alone", path.display()),
+            );
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+fn load(path: &Path, layout: Layout) -> Result<IndexFile> {
+    let bytes = fs::metadata(path).map_err(|source| Error::io("inspect", path, source))?.len();
+    if bytes != layout.bytes() as u64 {
+        let what = format!("{bytes} bytes instead of {}", layout.bytes());
+        return Err(Error::damaged(path, what));
+    }
+    IndexFile::open(path, layout)
+}
+
+/// Java's absolute value of a hash; the one number that has none becomes 0.
+fn absolute(hash: i32) -> i32 {
+    hash.checked_abs().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+//! The keeper of derived files: writes queues out, syncs them, and moves the checkpoint.
+
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::checkpoint::Checkpoint;
+use super::config::StoreConfig;
+use super::derived::Derived;
+use super::dispatch::Dispatcher;
+use super::flags::{Flag, Flags};
+use super::notes::{Level, Notes};
+use super::signal::Signal;
+use crate::error::{Error, Result};
+
+/// With more dirty queues than this, one sync of the file system is cheaper than one for each.
+const SINGLE_SYNCS_MAX: usize = 64;
+/// Writing out never takes more than about this share of the thread's time.
+const WORK_SHARE: u32 = 10;
+
+#[derive(Debug)]
+pub struct Keeper {
+    config: Arc<StoreConfig>,
+    derived: Arc<Derived>,
+    dispatcher: Arc<Dispatcher>,
+    checkpoint: Arc<Checkpoint>,
+    flags: Arc<Flags>,
+    notes: Arc<Notes>,
+    working: Mutex<()>,
+    pub(super) wake: Signal,
+}
+
+impl Keeper {
+    pub fn new(
+        config: Arc<StoreConfig>,
+        derived: Arc<Derived>,
+        dispatcher: Arc<Dispatcher>,
+        checkpoint: Arc<Checkpoint>,
+        flags: Arc<Flags>,
+        notes: Arc<Notes>,
+    ) -> Self {
+        let (working, wake) = (Mutex::default(), Signal::default());
+        Self { config, derived, dispatcher, checkpoint, flags, notes, working, wake }
+    }
+
+    pub fn run(&self, stop: &AtomicBool) {
+        let mut last_thorough = Instant::now();
+        let mut seen = self.dispatcher.position();
+        let mut pause = self.config.queue_flush_interval;
+        while !stop.load(Ordering::Acquire) {
+            self.wake.lower();
+            self.wake.wait(Some(pause));
+            let thorough = last_thorough.elapsed() >= self.config.queue_flush_thorough_interval;
+            let position = self.dispatcher.position();
+            if (position == seen && !thorough) || stop.load(Ordering::Acquire) {
+                continue;
+            }
+            let began = Instant::now();
+            match self.keep(thorough) {
+                Ok(()) => {
+                    seen = position;
+                    if self.flags.clear(Flag::LogicDiskFull) {
+                        self.notes.say(Level::Info, "the consume queues can be written again");
+                    }
+                }
+                Err(error) => {
+                    if self.flags.raise(Flag::LogicDiskFull) {
+                        self.notes.say(
+                            Level::Error,
+                            format!(
+                                "writing consume queues failed, writes are refused until it works: {error}"
+                            ),
+                        );
+                    }
+                }
+            }
+            if thorough {
+                last_thorough = Instant::now();
+            }
+            pause = self
+                .config
+                .queue_flush_interval
+                .max(began.elapsed() * WORK_SHARE)
+                .min(Duration::from_secs(10));
+        }
+    }
+
+    /// Write all queues out; sync those with enough to sync, or all of them when `thorough`.
+    pub fn keep(&self, thorough: bool) -> Result<()> {
+        let _alone = self.working.lock();
+        // Read before writing out, so that the checkpoint never promises more than was written.
+        let timestamp = self.dispatcher.timestamp();
+        let least_bytes = if thorough { 1 } else { (self.config.queue_flush_least_pages * 4096).max(1) };
+        let mut to_sync = Vec::new();
+        let mut all_synced = true;
+        for queue in self.derived.queues.all() {
+            queue.write_out()?;
+            let unsynced = queue.unsynced_bytes();
+            if unsynced >= least_bytes {
+                to_sync.push(queue);
+            } else if unsynced > 0 {
+                all_synced = false;
+            }
+        }
+        if to_sync.len() <= SINGLE_SYNCS_MAX {
+            for queue in &to_sync {
+                queue.sync()?;
+            }
+        } else if thorough {
+            sync_file_system(&self.config.queue_dir)?;
+            for queue in &to_sync {
+                queue.assume_synced();
+            }
+        } else {
+            all_synced = false;
+        }
+        if all_synced {
+            self.checkpoint.advance_queue_timestamp(timestamp);
+        }
+        if thorough && let Some(index) = &self.derived.index {
+            self.checkpoint.advance_index_timestamp(index.flush()?);
+        }
+        self.checkpoint.save()
+    }
+}
+
+fn sync_file_system(dir: &std::path::Path) -> Result<()> {
+    let file = std::fs::File::open(dir).map_err(|source| Error::io("open", dir, source))?;
+    // SAFETY: a system call on an open descriptor.
+    if unsafe { libc::syncfs(file.as_raw_fd()) } == 0 {
+        return Ok(());
+    }
+    Err(Error::io("sync the file system of", dir, std::io::Error::last_os_error()))
+}

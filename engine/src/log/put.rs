@@ -1,0 +1,330 @@
+//! Putting messages: the gates before the log, the append, and what an acknowledgement waits for.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::append::{AppendFailure, Placed};
+use super::clock::now_ms;
+use super::config::FlushMode;
+use super::derived::{is_light_queue_name, is_lmq, light_queue_id, light_queue_names, may_multi_dispatch};
+use super::notes::Level;
+use super::queue::ConsumeQueue;
+use super::store::Store;
+use crate::message::layout::{PROPERTIES_BYTES_MAX, TOPIC_BYTES_MAX, property};
+use crate::message::{Draft, Encoding, Prepared, TransactionType, crc, properties};
+
+/// Beyond the body a record may take this much.
+const RECORD_OVERHEAD_MAX: usize = 64 * 1024;
+/// A writer this far ahead of the dispatcher waits: what is acknowledged is to be consumable.
+const DISPATCH_LAG_MAX: u64 = 64 << 20;
+const DISPATCH_LAG_PAUSE: Duration = Duration::from_micros(200);
+/// A lock held longer than this is a clock that was set, not a busy page cache.
+const LOCK_AGE_MAX_MS: i64 = 10_000_000;
+const SLOW_PUT: Duration = Duration::from_millis(500);
+
+/// RocketMQ's answers to a put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PutStatus {
+    Ok,
+    FlushDiskTimeout,
+    ServiceNotAvailable,
+    CreateMappedFileFailed,
+    MessageIllegal,
+    PropertiesSizeExceeded,
+    OsPageCacheBusy,
+    UnknownError,
+    LmqQueuesExceeded,
+}
+
+impl PutStatus {
+    pub const ALL: [Self; 9] = [
+        Self::Ok,
+        Self::FlushDiskTimeout,
+        Self::ServiceNotAvailable,
+        Self::CreateMappedFileFailed,
+        Self::MessageIllegal,
+        Self::PropertiesSizeExceeded,
+        Self::OsPageCacheBusy,
+        Self::UnknownError,
+        Self::LmqQueuesExceeded,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "PUT_OK",
+            Self::FlushDiskTimeout => "FLUSH_DISK_TIMEOUT",
+            Self::ServiceNotAvailable => "SERVICE_NOT_AVAILABLE",
+            Self::CreateMappedFileFailed => "CREATE_MAPPED_FILE_FAILED",
+            Self::MessageIllegal => "MESSAGE_ILLEGAL",
+            Self::PropertiesSizeExceeded => "PROPERTIES_SIZE_EXCEEDED",
+            Self::OsPageCacheBusy => "OS_PAGE_CACHE_BUSY",
+            Self::UnknownError => "UNKNOWN_ERROR",
+            Self::LmqQueuesExceeded => "LMQ_CONSUME_QUEUE_NUM_EXCEEDED",
+        }
+    }
+}
+
+/// A put that was not acknowledged, and why.
+#[derive(Debug)]
+pub struct Refusal {
+    pub status: PutStatus,
+    pub reason: String,
+    /// Set when the messages are in the log, but not known to be on disk.
+    pub placed: Option<Placed>,
+}
+
+impl Refusal {
+    fn new(status: PutStatus, reason: impl Into<String>) -> Self {
+        Self { status, reason: reason.into(), placed: None }
+    }
+}
+
+impl From<AppendFailure> for Refusal {
+    fn from(failure: AppendFailure) -> Self {
+        let status = match failure {
+            AppendFailure::LargerThanFile { .. } => PutStatus::MessageIllegal,
+            AppendFailure::NoFile(_) => PutStatus::CreateMappedFileFailed,
+            AppendFailure::Broken(_) => PutStatus::UnknownError,
+        };
+        Self::new(status, failure.to_string())
+    }
+}
+
+impl Store {
+    /// Store one message. It is acknowledged when this returns.
+    pub fn put(&self, draft: &Draft<'_>, wait: bool) -> Result<Placed, Refusal> {
+        self.put_batch(std::slice::from_ref(draft), wait)
+    }
+
+    /// Store messages of one queue as a unit.
+    pub fn put_batch(&self, drafts: &[Draft<'_>], wait: bool) -> Result<Placed, Refusal> {
+        let began = Instant::now();
+        let result = self
+            .gates(drafts)
+            .and_then(|()| self.append(drafts))
+            .and_then(|placed| self.settle(placed, wait));
+        let took = began.elapsed();
+        self.stats.took(took);
+        if took > SLOW_PUT {
+            let bytes: usize = drafts.iter().map(|draft| draft.body.len()).sum();
+            self.notes.say(Level::Warning, format!("a put of {bytes} bytes took {} ms", took.as_millis()));
+        }
+        if let Err(refusal) = &result {
+            self.stats.refused(refusal.status);
+        }
+        result
+    }
+
+    /// What refuses a put before it reaches the log, in RocketMQ's order.
+    fn gates(&self, drafts: &[Draft<'_>]) -> Result<(), Refusal> {
+        let refuse = |status, reason: String| Err(Refusal::new(status, reason));
+        if self.is_closed() {
+            return refuse(PutStatus::ServiceNotAvailable, "the store is closed".into());
+        }
+        if self.config.is_slave {
+            return refuse(
+                PutStatus::ServiceNotAvailable,
+                "the store is a slave's: write to its master".into(),
+            );
+        }
+        if !self.flags.is_writable() {
+            return refuse(
+                PutStatus::ServiceNotAvailable,
+                format!("the store takes no writes now: {}", self.flags.describe()),
+            );
+        }
+        let Some(first) = drafts.first() else {
+            return refuse(PutStatus::MessageIllegal, "a batch needs at least one message".into());
+        };
+        let topic = first.topic;
+        let long_allowed = topic.starts_with(b"%RETRY%");
+        if topic.is_empty()
+            || topic.len() > TOPIC_BYTES_MAX
+            || (topic.len() > self.config.topic_bytes_max && !long_allowed)
+        {
+            return refuse(
+                PutStatus::MessageIllegal,
+                format!(
+                    "the topic has {} bytes; 1 to {} are allowed",
+                    topic.len(),
+                    self.config.topic_bytes_max
+                ),
+            );
+        }
+        for draft in drafts {
+            self.check_sizes(draft, drafts.len() > 1)?;
+        }
+        if self.is_page_cache_busy() {
+            return refuse(
+                PutStatus::OsPageCacheBusy,
+                format!("an append has held the log for over {} ms", self.config.page_cache_busy.as_millis()),
+            );
+        }
+        self.wait_for_dispatch();
+        Ok(())
+    }
+
+    fn check_sizes(&self, draft: &Draft<'_>, in_batch: bool) -> Result<(), Refusal> {
+        if draft.properties.len() > PROPERTIES_BYTES_MAX {
+            return Err(Refusal::new(
+                PutStatus::PropertiesSizeExceeded,
+                format!(
+                    "the properties take {} bytes; at most {PROPERTIES_BYTES_MAX} are allowed",
+                    draft.properties.len()
+                ),
+            ));
+        }
+        if draft.body.len() > self.config.message_bytes_max {
+            return Err(Refusal::new(
+                PutStatus::MessageIllegal,
+                format!(
+                    "the body has {} bytes; maxMessageSize allows {}",
+                    draft.body.len(),
+                    self.config.message_bytes_max
+                ),
+            ));
+        }
+        if in_batch {
+            let transaction = TransactionType::of_sys_flag(draft.sys_flag);
+            let delay = properties::find(draft.properties, property::DELAY);
+            if transaction != TransactionType::Not || delay.is_some_and(|level| level != b"0") {
+                return Err(Refusal::new(
+                    PutStatus::MessageIllegal,
+                    "a batch can hold neither transactional nor delayed messages",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the append lock has been held suspiciously long.
+    pub fn is_page_cache_busy(&self) -> bool {
+        let since = self.log.locked_since.load(Ordering::Relaxed);
+        if since == 0 {
+            return false;
+        }
+        let held = now_ms() - since;
+        held > self.config.page_cache_busy.as_millis() as i64 && held < LOCK_AGE_MAX_MS
+    }
+
+    fn wait_for_dispatch(&self) {
+        while self.dispatcher.behind() > DISPATCH_LAG_MAX && self.flags.is_writable() && !self.is_closed() {
+            self.dispatcher.signal.raise();
+            std::thread::sleep(DISPATCH_LAG_PAUSE);
+        }
+    }
+
+    fn append(&self, drafts: &[Draft<'_>]) -> Result<Placed, Refusal> {
+        let queue = self.queue_for_put(drafts[0].topic, drafts[0].queue_id)?;
+        let placed = if let [draft] = drafts {
+            match self.light_queues_for(draft)? {
+                Some(light) => self.append_to_many(draft, &queue, &light)?,
+                None => self.log.lock().append(&self.prepare(draft)?, &queue)?,
+            }
+        } else {
+            let prepared = drafts.iter().map(|draft| self.prepare(draft)).collect::<Result<Vec<_>, _>>()?;
+            self.log.lock().append_batch(&prepared, &queue)?
+        };
+        queue.count_put(drafts.len() as u64, placed.size);
+        Ok(placed)
+    }
+
+    fn queue_for_put(&self, topic: &[u8], queue_id: i32) -> Result<Arc<ConsumeQueue>, Refusal> {
+        self.derived
+            .queues
+            .get_or_create(topic, queue_id)
+            .map_err(|error| Refusal::new(PutStatus::MessageIllegal, error.to_string()))
+    }
+
+    fn prepare<'a>(&self, draft: &'a Draft<'a>) -> Result<Prepared<'a>, Refusal> {
+        let encoding = Encoding {
+            body_crc: crc::body_crc(draft.body),
+            property_crc: self.config.append_property_crc,
+            long_topics: self.config.long_topics_use_v2,
+        };
+        let prepared = draft
+            .prepare(encoding)
+            .map_err(|unstorable| Refusal::new(PutStatus::MessageIllegal, unstorable.to_string()))?;
+        let max = self.config.message_bytes_max + RECORD_OVERHEAD_MAX;
+        if prepared.encoded_len() > max {
+            return Err(Refusal::new(
+                PutStatus::MessageIllegal,
+                format!("the record would have {} bytes; at most {max} are allowed", prepared.encoded_len()),
+            ));
+        }
+        Ok(prepared)
+    }
+
+    /// The further queues that a message names, when that is enabled and allowed for its topic.
+    fn light_queues_for(&self, draft: &Draft<'_>) -> Result<Option<Vec<Arc<ConsumeQueue>>>, Refusal> {
+        if !self.config.multi_dispatch || !may_multi_dispatch(draft.topic) {
+            return Ok(None);
+        }
+        let Some(names) = properties::find(draft.properties, property::INNER_MULTI_DISPATCH) else {
+            return Ok(None);
+        };
+        let mut queues = Vec::new();
+        for name in light_queue_names(names).filter(|name| is_light_queue_name(name)) {
+            let queue_id = light_queue_id(name, draft.queue_id);
+            if is_lmq(name)
+                && self.derived.queues.get(name, queue_id).is_none()
+                && self.derived.queues.count_with_prefix("%LMQ%") >= self.config.lmq_queues_max
+            {
+                return Err(Refusal::new(
+                    PutStatus::LmqQueuesExceeded,
+                    format!(
+                        "there are {} light queues already (maxLmqConsumeQueueNum)",
+                        self.config.lmq_queues_max
+                    ),
+                ));
+            }
+            queues.push(self.queue_for_put(name, queue_id)?);
+        }
+        Ok(Some(queues))
+    }
+
+    /// Append a message that also takes a place in light queues: their offsets go into its properties.
+    fn append_to_many(
+        &self,
+        draft: &Draft<'_>,
+        queue: &ConsumeQueue,
+        light: &[Arc<ConsumeQueue>],
+    ) -> Result<Placed, Refusal> {
+        let mut appender = self.log.lock();
+        let offsets: Vec<String> = light.iter().map(|queue| queue.next().to_string()).collect();
+        let mut text = Vec::with_capacity(draft.properties.len() + 64);
+        for (name, value) in properties::iter(draft.properties) {
+            if name != property::WAIT && name != property::INNER_MULTI_QUEUE_OFFSET {
+                properties::push(&mut text, name, value);
+            }
+        }
+        properties::push(&mut text, property::INNER_MULTI_QUEUE_OFFSET, offsets.join(",").as_bytes());
+        let draft = Draft { properties: &text, ..*draft };
+        let placed = appender.append(&self.prepare(&draft)?, queue)?;
+        for queue in light {
+            queue.set_next(queue.next() + 1);
+        }
+        Ok(placed)
+    }
+
+    /// Tell the threads that follow the log, and wait for the disk where that was promised.
+    fn settle(&self, placed: Placed, wait: bool) -> Result<Placed, Refusal> {
+        let end = placed.physical_offset + placed.size;
+        match self.config.flush_mode {
+            FlushMode::Async if self.config.transient_pool.is_some() => self.commit_wake.raise(),
+            FlushMode::Async => self.dispatcher.signal.raise(),
+            FlushMode::Sync if !wait => self.flusher.wake.raise(),
+            FlushMode::Sync => {
+                if !self.flusher.wait_flushed(end, self.config.sync_flush_timeout) {
+                    return Err(Refusal {
+                        status: PutStatus::FlushDiskTimeout,
+                        reason: "the message is in the log, but was not flushed to disk in time".into(),
+                        placed: Some(placed),
+                    });
+                }
+            }
+        }
+        Ok(placed)
+    }
+}

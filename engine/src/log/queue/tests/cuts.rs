@@ -1,0 +1,112 @@
+//! Truncation, expiry and deletion.
+
+use super::*;
+
+// shows: MF-23
+// shows: RC-04
+#[test]
+fn truncation_leaves_no_trace_of_later_units() {
+    for keep in 0..35 {
+        for written in [20, 35] {
+            let place = Place::new(SMALL_FILE);
+            let queue = place.filled(written);
+            fill(&queue, written..35);
+            queue.truncate_physical(keep * 100).unwrap();
+            assert_eq!((queue.max_offset(), queue.next()), (keep, keep));
+            assert_eq!(all_units(&queue), units(0..keep));
+            let reopened = place.open();
+            assert_eq!(reopened.max_offset(), keep.min(written));
+            fill(&queue, keep..keep + 3);
+            queue.write_out().unwrap();
+            assert_eq!(all_units(&place.open()), units(0..keep + 3));
+        }
+    }
+}
+
+#[test]
+fn truncation_of_everything_keeps_the_place_of_the_queue() {
+    let place = Place::new(SMALL_FILE);
+    let queue = place.create();
+    fill(&queue, 23..45);
+    queue.write_out().unwrap();
+    queue.truncate_physical(2000).unwrap();
+    for queue in [&queue, &place.open()] {
+        assert_eq!((queue.min_offset(), queue.max_offset(), queue.max_physical_offset()), (23, 23, -1));
+    }
+    fill(&queue, 23..30);
+    assert_eq!(all_units(&queue), units(23..30));
+}
+
+#[test]
+fn truncation_of_units_out_of_order_ends_at_the_first_lost_one() {
+    let place = Place::new(SMALL_FILE);
+    let queue = place.filled(20);
+    for lost in [7, 8, 9, 10, 11, 12, 13] {
+        queue.replace(lost, unit(lost + 100)).unwrap();
+    }
+    queue.append(20, unit(200)).unwrap();
+    queue.truncate_physical(5000).unwrap();
+    assert!(place.said("order"));
+    assert_eq!(all_units(&queue), units(0..7));
+}
+
+// shows: CQ-07
+#[test]
+fn the_minimum_follows_the_start_of_the_log() {
+    let place = Place::new(SMALL_FILE);
+    let queue = place.create();
+    fill(&queue, 13..40);
+    for (log_min, min) in [(0, 13), (1300, 13), (1301, 14), (2500, 25), (2000, 25), (3900, 39), (3901, 40)] {
+        queue.correct_min(log_min).unwrap();
+        assert_eq!(queue.min_offset(), min, "log from {log_min} on");
+    }
+    assert_eq!(queue.unit_at(39).unwrap(), None);
+    assert_eq!((queue.max_offset(), queue.max_physical_offset()), (40, 4000));
+}
+
+#[test]
+fn only_files_with_expired_units_alone_are_deleted() {
+    let place = Place::new(SMALL_FILE);
+    let queue = place.filled(35);
+    assert_eq!(queue.delete_expired_files(900).unwrap(), 0);
+    assert_eq!(queue.delete_expired_files(1950).unwrap(), 2);
+    assert_eq!(place.names(), [400, 600]);
+    for queue in [&queue, &place.open()] {
+        assert_eq!(queue.min_offset(), 20);
+        assert_eq!(all_units(queue), units(20..35));
+    }
+    assert_eq!(queue.delete_expired_files(i64::MAX).unwrap(), 1);
+    assert_eq!(place.names(), [600]);
+    queue.correct_min(i64::MAX).unwrap();
+    assert_eq!((queue.min_offset(), queue.max_offset()), (35, 35));
+    fill(&queue, 35..36);
+}
+
+// shows: RC-06
+#[test]
+fn a_destroyed_queue_is_gone_and_can_begin_anew() {
+    let place = Place::new(SMALL_FILE);
+    let queue = place.filled(35);
+    queue.destroy().unwrap();
+    assert!(!place.dir().exists());
+    assert_eq!((queue.min_offset(), queue.max_offset(), queue.next()), (0, 0, 0));
+    fill(&queue, 0..12);
+    queue.sync().unwrap();
+    assert_eq!(all_units(&place.open()), units(0..12));
+}
+
+#[test]
+fn truncation_wipes_what_a_failed_write_left_behind() {
+    let place = Place::new(SMALL_FILE);
+    let queue = place.create();
+    fill(&queue, 0..15);
+    // The second file cannot be made, so the write fails after the first.
+    fs::create_dir_all(place.file(200)).unwrap();
+    assert!(queue.write_out().is_err());
+    queue.truncate_physical(500).unwrap();
+    fs::remove_dir(place.file(200)).unwrap();
+    assert_eq!(place.open().max_offset(), 5);
+    fill(&queue, 5..15);
+    queue.write_out().unwrap();
+    assert_eq!(all_units(&place.open()), units(0..15));
+}

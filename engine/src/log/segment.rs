@@ -1,0 +1,239 @@
+//! One file of the commit log.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use memmap2::MmapRaw;
+use parking_lot::Mutex;
+
+use super::mapping::{Mapping, allocate};
+use crate::error::{Error, Result};
+
+/// Space is made real in steps of this size.
+const ALLOCATE_STEP_BYTES: u64 = 2 << 20;
+
+/// The name of the file that starts at `offset`.
+pub fn file_name(offset: u64) -> String {
+    format!("{offset:020}")
+}
+
+/// The offset a file name stands for, if it is one of ours.
+pub fn parse_file_name(name: &str) -> Option<u64> {
+    (name.len() == 20 && name.bytes().all(|b| b.is_ascii_digit())).then(|| name.parse().ok()).flatten()
+}
+
+/// One mapped file of the log. Its bytes are written once, by the holder of the append lock, and are
+/// read only below the log's readable offset, so readers and the writer never meet.
+#[derive(Debug)]
+pub struct Segment {
+    start: u64,
+    size: u64,
+    path: PathBuf,
+    map: Arc<Mapping>,
+    /// Bytes from the start that have real space on disk.
+    allocated: AtomicU64,
+    /// Open while space may still be allocated or committed; `msync` needs no descriptor.
+    file: Mutex<Option<File>>,
+    /// Where appends go first when the transient pool is on.
+    buffer: Mutex<Option<Arc<MmapRaw>>>,
+}
+
+impl Segment {
+    /// Map a file that exists with its full size; [`Segment::reopen`] makes it writable again.
+    pub fn open(path: PathBuf, start: u64, size: u64) -> Result<Self> {
+        let file = open_for_writing(&path)?;
+        let segment = Self::map_file(path, start, size, file)?;
+        segment.seal();
+        Ok(segment)
+    }
+
+    /// Make an empty file. It is sparse: [`Segment::ensure_allocated`] gives it space as it is needed.
+    pub fn create(dir: &Path, start: u64, size: u64) -> Result<Self> {
+        let path = dir.join(file_name(start));
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(&path)
+            .map_err(|source| Error::io("create", &path, source))?;
+        let made = file
+            .set_len(size)
+            .map_err(|source| Error::io("size", &path, source))
+            .and_then(|()| Self::map_file(path.clone(), start, size, file));
+        if made.is_err() {
+            let _ = fs::remove_file(&path); // the error that matters is the first one
+        }
+        made
+    }
+
+    fn map_file(path: PathBuf, start: u64, size: u64, file: File) -> Result<Self> {
+        let map = Mapping::open(&path, &file, size, true)?;
+        Ok(Self {
+            start,
+            size,
+            path,
+            map: Arc::new(map),
+            allocated: AtomicU64::new(0),
+            file: Mutex::new(Some(file)),
+            buffer: Mutex::new(None),
+        })
+    }
+
+    pub fn start(&self) -> u64 {
+        self.start
+    }
+
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// One past the last offset of the file.
+    pub fn end(&self) -> u64 {
+        self.start + self.size
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn map(&self) -> &Arc<Mapping> {
+        &self.map
+    }
+
+    /// Whether something outside the log still reads from the map.
+    pub fn is_held(&self) -> bool {
+        Arc::strong_count(&self.map) > 1
+    }
+
+    /// The bytes of a range that the writer is done with.
+    pub fn bytes(&self, range: Range<usize>) -> &[u8] {
+        // SAFETY: callers stay below the log's readable offset, and what is below it is never written again.
+        unsafe { self.map.bytes(range) }
+    }
+
+    /// The bytes of a range for the writer.
+    ///
+    /// # Safety
+    /// Only the holder of the append lock may call this, with a range at or past the written offset.
+    #[allow(clippy::mut_from_ref)]
+    pub unsafe fn bytes_mut(&self, range: Range<usize>) -> &mut [u8] {
+        // SAFETY: passed on to the caller.
+        unsafe { self.map.bytes_mut(range) }
+    }
+
+    pub fn is_allocated(&self, upto: u64) -> bool {
+        upto <= self.allocated.load(Ordering::Acquire)
+    }
+
+    /// Give the file real space up to `upto`, so that writing through the map cannot meet a full disk.
+    pub fn ensure_allocated(&self, upto: u64) -> Result<()> {
+        if self.is_allocated(upto) {
+            return Ok(());
+        }
+        let file = self.file.lock();
+        let from = self.allocated.load(Ordering::Acquire);
+        if upto <= from {
+            return Ok(());
+        }
+        let Some(file) = file.as_ref() else {
+            return Err(Error::damaged(&self.path, "was closed for writing"));
+        };
+        let step_end = upto.next_multiple_of(ALLOCATE_STEP_BYTES).min(self.size);
+        let end = match allocate(file, from, step_end - from) {
+            Ok(()) => step_end,
+            // The last free blocks may still do for this record.
+            Err(_) if upto < step_end => allocate(file, from, upto - from)
+                .map(|()| upto)
+                .map_err(|source| Error::io("allocate space for", &self.path, source))?,
+            Err(source) => return Err(Error::io("allocate space for", &self.path, source)),
+        };
+        self.allocated.store(end, Ordering::Release);
+        Ok(())
+    }
+
+    /// Make everything from `position` on read as zeros again, and forget its space.
+    pub fn erase_from(&self, position: u64) -> Result<()> {
+        let file = open_for_writing(&self.path)?;
+        erase(&file, position, self.size - position)
+            .map_err(|source| Error::io("erase", &self.path, source))?;
+        self.allocated.fetch_min(position, Ordering::AcqRel);
+        Ok(())
+    }
+
+    /// Take up writing again at `position`; what is before it holds data and so has its space.
+    pub fn reopen(&self, position: u64) -> Result<()> {
+        *self.file.lock() = Some(open_for_writing(&self.path)?);
+        self.allocated.store(position, Ordering::Release);
+        Ok(())
+    }
+
+    /// Close the descriptor of a file that will not be written again.
+    pub fn seal(&self) {
+        self.file.lock().take();
+    }
+
+    pub fn attach_buffer(&self, buffer: Arc<MmapRaw>) {
+        *self.buffer.lock() = Some(buffer);
+    }
+
+    pub fn buffer(&self) -> Option<Arc<MmapRaw>> {
+        self.buffer.lock().clone()
+    }
+
+    pub fn take_buffer(&self) -> Option<Arc<MmapRaw>> {
+        self.buffer.lock().take()
+    }
+
+    /// Write bytes of the write buffer to the file, where the map sees them.
+    pub fn commit(&self, bytes: &[u8], position: u64) -> Result<()> {
+        let file = self.file.lock();
+        let Some(file) = file.as_ref() else {
+            return Err(Error::damaged(&self.path, "was closed for writing"));
+        };
+        file.write_all_at(bytes, position).map_err(|source| Error::io("write", &self.path, source))
+    }
+
+    /// Time of the last change, in milliseconds since the epoch.
+    pub fn modified(&self) -> Result<i64> {
+        let time = fs::metadata(&self.path)
+            .and_then(|meta| meta.modified())
+            .map_err(|source| Error::io("stat", &self.path, source))?;
+        let since = time.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        Ok(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    }
+
+    /// Remove the file; readers that hold the map keep reading.
+    pub fn remove(&self) -> Result<()> {
+        fs::remove_file(&self.path).map_err(|source| Error::io("delete", &self.path, source))
+    }
+}
+
+fn open_for_writing(path: &Path) -> Result<File> {
+    OpenOptions::new().read(true).write(true).open(path).map_err(|source| Error::io("open", path, source))
+}
+
+/// Turn a range of a file into zeros, by a hole where the file system has holes.
+fn erase(file: &File, offset: u64, len: u64) -> io::Result<()> {
+    if len == 0 {
+        return Ok(());
+    }
+    let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    // SAFETY: a system call on an open descriptor.
+    if unsafe { libc::fallocate(file.as_raw_fd(), mode, offset.cast_signed(), len.cast_signed()) } == 0 {
+        return Ok(());
+    }
+    let zeros = vec![0; 1 << 20];
+    let mut done = 0;
+    while done < len {
+        let step = (len - done).min(zeros.len() as u64);
+        file.write_all_at(&zeros[..step as usize], offset + done)?;
+        done += step;
+    }
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! Counters of a running store.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::put::PutStatus;
+
+#[derive(Debug, Default)]
+pub struct Stats {
+    puts: AtomicU64,
+    slowest_put_us: AtomicU64,
+    refused: [AtomicU64; PutStatus::ALL.len()],
+    pub(super) reads: AtomicU64,
+    pub(super) messages_read: AtomicU64,
+    pub(super) queries: AtomicU64,
+}
+
+impl Stats {
+    pub fn took(&self, time: Duration) {
+        self.puts.fetch_add(1, Ordering::Relaxed);
+        let us = time.as_micros() as u64;
+        if us > self.slowest_put_us.load(Ordering::Relaxed) {
+            self.slowest_put_us.fetch_max(us, Ordering::Relaxed);
+        }
+    }
+
+    pub fn refused(&self, status: PutStatus) {
+        self.refused[status as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn reads(&self) -> u64 {
+        self.reads.load(Ordering::Relaxed)
+    }
+
+    pub fn messages_read(&self) -> u64 {
+        self.messages_read.load(Ordering::Relaxed)
+    }
+
+    pub fn queries(&self) -> u64 {
+        self.queries.load(Ordering::Relaxed)
+    }
+
+    /// Put calls, refused ones included.
+    pub fn puts(&self) -> u64 {
+        self.puts.load(Ordering::Relaxed)
+    }
+
+    pub fn slowest_put_us(&self) -> u64 {
+        self.slowest_put_us.load(Ordering::Relaxed)
+    }
+
+    /// Refused puts by status; statuses that never occurred are left out.
+    pub fn refusals(&self) -> impl Iterator<Item = (PutStatus, u64)> {
+        let counts = PutStatus::ALL
+            .into_iter()
+            .map(|status| (status, self.refused[status as usize].load(Ordering::Relaxed)));
+        counts.filter(|&(_, count)| count > 0)
+    }
+}

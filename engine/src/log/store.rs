@@ -1,0 +1,277 @@
+//! The store: what opens, runs and closes together.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::checkpoint::Checkpoint;
+use super::commit_log::CommitLog;
+use super::config::StoreConfig;
+use super::derived::Derived;
+use super::dispatch::Dispatcher;
+use super::flags::Flags;
+use super::flush::Flusher;
+use super::fork;
+use super::index::{IndexService, Layout};
+use super::keeper::Keeper;
+use super::markers::{AbortFile, StoreLock};
+use super::notes::{Level, Notes};
+use super::queue::{QueueConfig, QueueTable};
+use super::recover::Recovery;
+use super::signal::Signal;
+use super::stats::Stats;
+use crate::error::{Error, Result};
+
+/// The preparing thread tries again after this when the disk was full.
+const PREPARE_RETRY: Duration = Duration::from_millis(500);
+
+#[derive(Debug)]
+pub struct Store {
+    pub(super) config: Arc<StoreConfig>,
+    pub log: Arc<CommitLog>,
+    pub derived: Arc<Derived>,
+    pub dispatcher: Arc<Dispatcher>,
+    pub flusher: Arc<Flusher>,
+    pub keeper: Arc<Keeper>,
+    pub checkpoint: Arc<Checkpoint>,
+    pub flags: Arc<Flags>,
+    pub notes: Arc<Notes>,
+    pub stats: Stats,
+    pub(super) commit_wake: Arc<Signal>,
+    pub(super) memory_bytes: u64,
+    generation: u32,
+    abort: AbortFile,
+    stop: Arc<AtomicBool>,
+    stop_dispatch: Arc<AtomicBool>,
+    threads: Mutex<Threads>,
+    /// Held to the end, so that no second store touches the directory.
+    lock: Mutex<Option<StoreLock>>,
+}
+
+#[derive(Debug, Default)]
+struct Threads {
+    dispatch: Option<JoinHandle<()>>,
+    others: Vec<JoinHandle<()>>,
+}
+
+impl Store {
+    /// Open a store: lock its directory, recover it, start its threads.
+    pub fn open(config: StoreConfig, notes: Arc<Notes>) -> Result<Self> {
+        let config = Arc::new(config);
+        let lock = StoreLock::acquire(&config.lock_path)?;
+        let abort = AbortFile::at(&config.abort_path);
+        let clean = !abort.exists()?;
+        if !clean {
+            notes.say(Level::Warning, "the last run did not stop in order; recovering");
+        }
+        let log = Arc::new(CommitLog::load(config.clone(), notes.clone())?);
+        let queues = QueueTable::open(&config.queue_dir, queue_config(&config), notes.clone())?;
+        let checkpoint = Arc::new(Checkpoint::load(&config.checkpoint_path, &notes)?);
+        let index = Self::open_index(&config, &checkpoint, clean, &notes)?;
+        let index_from = index.as_ref().and_then(IndexService::rebuild_from);
+        let derived = Arc::new(Derived::new(config.clone(), queues, index, notes.clone()));
+        Recovery {
+            log: &log,
+            derived: &derived,
+            checkpoint: &checkpoint,
+            notes: &notes,
+            clean,
+            index_from: index_from.map(|offset| offset.max(0).cast_unsigned()),
+        }
+        .run()?;
+        abort.create()?;
+
+        let flags = Arc::new(Flags::default());
+        let signal = Arc::new(Signal::default());
+        let dispatcher =
+            Arc::new(Dispatcher::new(log.clone(), derived.clone(), flags.clone(), signal.clone()));
+        dispatcher.start_at(log.written(), log.last_timestamp());
+        let flusher = Arc::new(Flusher::new(log.clone(), checkpoint.clone(), flags.clone(), signal));
+        let keeper = Arc::new(Keeper::new(
+            config.clone(),
+            derived.clone(),
+            dispatcher.clone(),
+            checkpoint.clone(),
+            flags.clone(),
+            notes.clone(),
+        ));
+        let store = Self {
+            config,
+            log,
+            derived,
+            dispatcher,
+            flusher,
+            keeper,
+            checkpoint,
+            flags,
+            notes,
+            stats: Stats::default(),
+            commit_wake: Arc::default(),
+            memory_bytes: physical_memory(),
+            generation: fork::generation(),
+            abort,
+            stop: Arc::default(),
+            stop_dispatch: Arc::default(),
+            threads: Mutex::default(),
+            lock: Mutex::new(Some(lock)),
+        };
+        store.start()?;
+        Ok(store)
+    }
+
+    fn open_index(
+        config: &StoreConfig,
+        checkpoint: &Checkpoint,
+        clean: bool,
+        notes: &Notes,
+    ) -> Result<Option<IndexService>> {
+        if !config.index_enabled {
+            return Ok(None);
+        }
+        let safe = checkpoint.values().index_timestamp;
+        let layout = Layout::new(config.index_slots, config.index_entries)?;
+        IndexService::open(&config.index_dir, layout, notes, clean, safe).map(Some)
+    }
+
+    fn start(&self) -> Result<()> {
+        let mut threads = self.threads.lock();
+        let (dispatcher, stop) = (self.dispatcher.clone(), self.stop_dispatch.clone());
+        threads.dispatch = Some(spawn("dispatch", move || dispatcher.run(&stop))?);
+
+        let (flusher, stop) = (self.flusher.clone(), self.stop.clone());
+        threads.others.push(spawn("flush", move || flusher.run(&stop))?);
+
+        let (keeper, stop) = (self.keeper.clone(), self.stop.clone());
+        threads.others.push(spawn("keep", move || keeper.run(&stop))?);
+
+        let (log, stop) = (self.log.clone(), self.stop.clone());
+        threads.others.push(spawn("prepare", move || run_preparation(&log, &stop))?);
+
+        if self.config.transient_pool.is_some() {
+            let (flusher, stop, wake) = (self.flusher.clone(), self.stop.clone(), self.commit_wake.clone());
+            threads.others.push(spawn("commit", move || flusher.run_commits(&stop, &wake))?);
+        }
+        Ok(())
+    }
+
+    /// Whether the store was closed, or belongs to the process this one was forked from.
+    pub fn is_closed(&self) -> bool {
+        self.stop.load(Ordering::Acquire) || self.is_parents()
+    }
+
+    fn is_parents(&self) -> bool {
+        fork::generation() != self.generation
+    }
+
+    pub fn store_host(&self) -> std::net::SocketAddr {
+        self.config.store_host
+    }
+
+    /// Put everything written so far on disk; returns up to where.
+    pub fn flush(&self) -> Result<u64> {
+        self.log.commit(0)?;
+        self.flusher.flush(0)?;
+        Ok(self.log.flushed())
+    }
+
+    /// Flush everything, stop the threads, leave the directory. A second call does nothing.
+    pub fn close(&self) -> Result<()> {
+        if self.is_parents() || self.stop.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        // Whoever holds the append lock finishes; whoever comes after finds the store closed.
+        drop(self.log.lock());
+        let flushed = self.flush();
+        let mut threads = self.threads.lock();
+        self.stop_dispatch.store(true, Ordering::Release);
+        self.dispatcher.signal.raise();
+        if let Some(thread) = threads.dispatch.take() {
+            join(thread, &self.notes);
+        }
+        for wake in [&self.flusher.wake, &self.keeper.wake, &self.log.prepare, &self.commit_wake] {
+            wake.raise();
+        }
+        for thread in threads.others.drain(..) {
+            join(thread, &self.notes);
+        }
+        self.dispatcher.arrivals.announce();
+        let kept = self.keeper.keep(true);
+        self.log.discard_ahead();
+        let result = flushed.map(|_| ()).and(kept);
+        let behind = self.dispatcher.behind();
+        if result.is_ok() && self.flags.is_writable() && behind == 0 {
+            self.abort.remove()?;
+        } else {
+            self.notes.say(
+                Level::Warning,
+                format!(
+                    "closing with {behind} bytes not dispatched or a failed write; the next start recovers"
+                ),
+            );
+        }
+        self.lock.lock().take();
+        result
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        // Nobody is left to hear of a failure; the abort file stays and the next start recovers.
+        let _ = self.close();
+    }
+}
+
+fn queue_config(config: &StoreConfig) -> QueueConfig {
+    QueueConfig {
+        file_bytes: config.queue_file_bytes,
+        ext: config.queue_ext_file_bytes.map(|file_bytes| (config.queue_ext_dir.clone(), file_bytes)),
+        ..QueueConfig::default()
+    }
+}
+
+fn run_preparation(log: &CommitLog, stop: &AtomicBool) {
+    let mut failing = false;
+    while !stop.load(Ordering::Acquire) {
+        log.prepare.lower();
+        let pause = match log.prepare_ahead() {
+            Ok(()) => {
+                failing = false;
+                None
+            }
+            Err(error) => {
+                if !failing {
+                    log.notes().say(Level::Warning, format!("no space can be prepared for the log: {error}"));
+                }
+                failing = true;
+                Some(PREPARE_RETRY)
+            }
+        };
+        if !stop.load(Ordering::Acquire) {
+            log.prepare.wait(pause);
+        }
+    }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+    thread::Builder::new()
+        .name(format!("tailfin-{name}"))
+        .spawn(work)
+        .map_err(|error| Error::Config(format!("no thread for {name}: {error}")))
+}
+
+fn join(thread: JoinHandle<()>, notes: &Notes) {
+    let name = thread.thread().name().unwrap_or("?").to_owned();
+    if thread.join().is_err() {
+        notes.say(Level::Error, format!("thread {name} had failed"));
+    }
+}
+
+fn physical_memory() -> u64 {
+    // SAFETY: asks for two numbers.
+    let (pages, page_bytes) =
+        unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+    pages.max(0).cast_unsigned() * page_bytes.max(0).cast_unsigned()
+}

@@ -1,0 +1,67 @@
+//! The engine's errors as Python exceptions, mapped here and nowhere else.
+
+use pyo3::IntoPyObjectExt;
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyOSError, PyValueError};
+use pyo3::prelude::*;
+
+use super::store::Appended;
+use crate::error::Error;
+use crate::log::put::Refusal;
+
+create_exception!(
+    tailfin._engine,
+    StoreError,
+    PyException,
+    "Base of what the engine raises about a store; an operating system error is an `OSError`."
+);
+create_exception!(
+    tailfin._engine,
+    StoreDamaged,
+    StoreError,
+    "A file is not what the format allows; the text names the file and the position."
+);
+create_exception!(
+    tailfin._engine,
+    StoreLocked,
+    StoreError,
+    "Another store, here or in another process, holds the directory."
+);
+create_exception!(tailfin._engine, StoreClosed, StoreError, "The store was closed.");
+create_exception!(
+    tailfin._engine,
+    AppendRefused,
+    StoreError,
+    "An append that was not acknowledged; `status` is RocketMQ's put status."
+);
+
+impl From<Error> for PyErr {
+    fn from(error: Error) -> Self {
+        let text = error.to_string();
+        match error {
+            Error::Io { action, path, source } => match source.raw_os_error() {
+                Some(errno) => PyOSError::new_err((
+                    errno,
+                    format!("cannot {action}: {source}"),
+                    path.to_string_lossy().into_owned(),
+                )),
+                None => PyOSError::new_err(text),
+            },
+            Error::Damaged { .. } => StoreDamaged::new_err(text),
+            Error::Locked { .. } => StoreLocked::new_err(text),
+            Error::Config(_) => PyValueError::new_err(text),
+            Error::Closed => StoreClosed::new_err(text),
+        }
+    }
+}
+
+/// A refused append, with its status and, if the messages are in the log after all, where.
+pub fn refused(py: Python<'_>, refusal: Refusal, placed: Option<Appended>) -> PyErr {
+    let error = AppendRefused::new_err(format!("{}: {}", refusal.status.name(), refusal.reason));
+    let result = placed.map_or_else(|| Ok(py.None()), |placed| placed.into_py_any(py));
+    let value = error.value(py);
+    let filled = value
+        .setattr("status", refusal.status.name())
+        .and_then(|()| result.and_then(|result| value.setattr("result", result)));
+    filled.map_or_else(|failure| failure, |()| error.clone_ref(py))
+}

@@ -1,0 +1,25 @@
+//! The seam: everything that Python sees. No other file names pyo3.
+
+mod codec;
+mod enter;
+mod errors;
+mod message;
+mod options;
+mod read;
+mod store;
+
+#[pyo3::pymodule]
+mod _engine {
+    #[pymodule_export]
+    use super::codec::{
+        decode_batch, decode_message_id, encode_batch, encode_message_id, encode_record, java_hash,
+    };
+    #[pymodule_export]
+    use super::errors::{AppendRefused, StoreClosed, StoreDamaged, StoreError, StoreLocked};
+    #[pymodule_export]
+    use super::message::Message;
+    #[pymodule_export]
+    use super::read::ReadResult;
+    #[pymodule_export]
+    use super::store::{Appended, LogStore};
+}
