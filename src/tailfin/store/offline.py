@@ -114,6 +114,8 @@ class QueueFile:
     path: Path
     used: int
     """Bytes up to the end of the last unit."""
+    name: str
+    """The path as text, which hashes faster."""
 
 
 class Queue:
@@ -123,7 +125,8 @@ class Queue:
         self.topic = topic
         self.queue_id = queue_id
         self.folder = folder
-        self.files = [QueueFile(start, path, _used(path)) for start, path in numbered(folder)]
+        self.files = [QueueFile(start, path, _used(path), str(path)) for start, path in numbered(folder)]
+        self._last_file: QueueFile | None = None
         # Files made ahead of need hold nothing yet.
         while len(self.files) > 1 and not self.files[-1].used:
             self.files.pop()
@@ -172,13 +175,16 @@ class Queue:
 
     def unit(self, queue_offset: int) -> Unit | None:
         """Read one unit; neighbours are read with it."""
-        if (file := self.file_of(queue_offset)) is None:
+        at, file = queue_offset * UNIT.size, self._last_file
+        if file is None or not file.start <= at < file.start + file.used:
+            if (file := self.file_of(queue_offset)) is None:
+                return None
+            self._last_file = file
+        block, index = divmod(at - file.start, _BLOCK_UNITS * UNIT.size)
+        data = _block(file.name, block)
+        if len(data) < index + UNIT.size:
             return None
-        block, index = divmod(queue_offset - file.start // UNIT.size, _BLOCK_UNITS)
-        data = _block(file.path, block)
-        if len(data) < (index + 1) * UNIT.size:
-            return None
-        return Unit(queue_offset, *UNIT.unpack_from(data, index * UNIT.size))
+        return Unit(queue_offset, *UNIT.unpack_from(data, index))
 
     def first_at_or_after(self, physical_offset: int) -> int:
         """Find the queue offset of the first unit that points to an offset of the log or behind it."""
@@ -199,9 +205,9 @@ class Queue:
 
 
 @functools.lru_cache(maxsize=1024)
-def _block(path: Path, block: int) -> bytes:
+def _block(name: str, block: int) -> bytes:
     """Read some units; the cache holds 80 MB at most, however many queues there are."""
-    with path.open("rb") as stream:
+    with Path(name).open("rb") as stream:
         stream.seek(block * _BLOCK_UNITS * UNIT.size)
         return stream.read(_BLOCK_UNITS * UNIT.size)
 
