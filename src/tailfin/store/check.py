@@ -52,6 +52,7 @@ class _Tally:
     last_physical: int
     matched: int = 0
     superseded: int = 0
+    unwritten: int = 0
     behind: _Behind | None = None
 
 
@@ -69,6 +70,7 @@ class Check:
         self.log_files = [(start, size, path) for start, size, path in self.log.files()]
         self.unclosed = self.files.abort.exists()
         self.running = bool(offline.lock_held(self.files.lock))
+        self.mendable = self.unclosed or self.running
         self.end = self.log.min_offset
         self._tallies: dict[tuple[str, int], _Tally] = {}
         self._no_queue: Counter[str] = Counter()
@@ -130,7 +132,7 @@ class Check:
 
     def _is_expected(self, offset: int) -> bool:
         """Tell whether a queue knows of a record at an offset or behind it."""
-        if self.unclosed or self.running:
+        if self.mendable:
             return False  # recovery cuts queues back to the log
         return any(tally.last_physical >= offset for tally in self._tallies.values())
 
@@ -146,7 +148,7 @@ class Check:
         if any(tally.last_physical >= after for tally in self._tallies.values()):
             return after
         message = self.log.message_at(after)
-        if message is None or not (self.unclosed or self.running):
+        if message is None or not self.mendable:
             return None
         newer = last is None or message.store_timestamp >= last.store_timestamp
         return after if newer else None
@@ -183,6 +185,10 @@ class Check:
         if physical < tally.first_physical and queue_offset >= queue.first_offset:
             # The topic was deleted and made again: its queue counts from 0 once more.
             tally.superseded += 1
+            return None
+        if unit is not None and self.mendable and not any(unit[1:]):
+            # Pages reach the disk in any order: a power cut may leave a hole, which recovery fills.
+            tally.unwritten += 1
             return None
         if unit is None and queue_offset >= queue.end_offset:
             if tally.behind is None:
@@ -223,12 +229,13 @@ class Check:
         for number, physical, size, _ in queue.units():
             count += 1
             if size <= 0 or physical < 0:
-                yield Finding(True, queue.at(number), "an empty unit between others")
+                if not (self.mendable and size == physical == 0):
+                    yield Finding(True, queue.at(number), "an empty unit between others")
             elif physical <= last:
                 yield Finding(True, queue.at(number), f"offset {physical} comes after {last}")
             elif physical >= end:
                 what = f"points to offset {physical}, behind the log's last record"
-                yield Finding(not (self.unclosed or self.running), queue.at(number), what)
+                yield Finding(not self.mendable, queue.at(number), what)
             elif physical >= least:
                 live += 1
             if physical > last:
@@ -245,7 +252,7 @@ class Check:
                 f"{tally.behind.count} records, from number {tally.behind.queue_offset} of {queue.name} on,"
             )
             yield Finding(
-                not (self.unclosed or self.running),
+                not self.mendable,
                 self._log_place(tally.behind.physical_offset),
                 f"{what} have no unit yet; the queue ends at {queue.end_offset}",
             )
@@ -295,7 +302,7 @@ class Check:
         if index.slots is None:
             if index.entry_count:
                 what = "no number of slots makes sense of its entries (a setting of --config may help)"
-                yield Finding(not (self.unclosed or self.running), str(path), what)
+                yield Finding(not self.mendable, str(path), what)
             return
         newest: dict[int, int] = {}
         hashes: tuple[int, frozenset[int]] = (-1, frozenset())
@@ -311,7 +318,7 @@ class Check:
                 beyond = physical >= self.end
                 what = "behind the log's last record" if beyond else "where no record has such a key"
                 yield Finding(
-                    not (beyond and (self.unclosed or self.running)),
+                    not (beyond and self.mendable),
                     f"{path}: position {index.position(number)}",
                     f"points to offset {physical}, {what}",
                 )

@@ -12,8 +12,8 @@ import struct
 import sys
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -121,15 +121,20 @@ class QueueFile:
 class Queue:
     """One consume queue: its files, oldest first."""
 
-    def __init__(self, topic: str, queue_id: int, folder: Path) -> None:
+    def __init__(
+        self, topic: str, queue_id: int, folder: Path, blocks: Callable[[str, int], bytes] | None = None
+    ) -> None:
         self.topic = topic
         self.queue_id = queue_id
         self.folder = folder
         self.files = [QueueFile(start, path, _used(path), str(path)) for start, path in numbered(folder)]
         self._last_file: QueueFile | None = None
+        self._block = blocks or _blocks()
         # Files made ahead of need hold nothing yet.
         while len(self.files) > 1 and not self.files[-1].used:
             self.files.pop()
+        # Before the last file every unit counts: zeros there are a hole, not the end.
+        self.files[:-1] = [replace(file, used=file.path.stat().st_size) for file in self.files[:-1]]
 
     @property
     def name(self) -> str:
@@ -181,7 +186,7 @@ class Queue:
                 return None
             self._last_file = file
         block, index = divmod(at - file.start, _BLOCK_UNITS * UNIT.size)
-        data = _block(file.name, block)
+        data = self._block(file.name, block)
         if len(data) < index + UNIT.size:
             return None
         return Unit(queue_offset, *UNIT.unpack_from(data, index))
@@ -204,12 +209,19 @@ class Queue:
         return f"{file.path}: position {queue_offset * UNIT.size - file.start}"
 
 
-@functools.lru_cache(maxsize=1024)
-def _block(name: str, block: int) -> bytes:
-    """Read some units; the cache holds 80 MB at most, however many queues there are."""
-    with Path(name).open("rb") as stream:
-        stream.seek(block * _BLOCK_UNITS * UNIT.size)
-        return stream.read(_BLOCK_UNITS * UNIT.size)
+def _blocks() -> Callable[[str, int], bytes]:
+    """Make a reader that keeps some blocks of units: 80 MB at most, however many queues share it.
+
+    Each survey has its own, so that none sees what a file held at an earlier one.
+    """
+
+    @functools.lru_cache(maxsize=1024)
+    def read(name: str, block: int) -> bytes:
+        with Path(name).open("rb") as stream:
+            stream.seek(block * _BLOCK_UNITS * UNIT.size)
+            return stream.read(_BLOCK_UNITS * UNIT.size)
+
+    return read
 
 
 def _used(path: Path) -> int:
@@ -223,10 +235,11 @@ def queues(folder: Path) -> Iterator[Queue]:
     """Yield the queues below the `consumequeue` folder, by topic and number."""
     if not folder.is_dir():
         return
+    blocks = _blocks()
     for topic in sorted(each for each in folder.iterdir() if each.is_dir()):
         ids = [each for each in topic.iterdir() if each.is_dir() and each.name.isdecimal()]
         for each in sorted(ids, key=lambda path: int(path.name)):
-            yield Queue(topic.name, int(each.name), each)
+            yield Queue(topic.name, int(each.name), each, blocks)
 
 
 def ext_tags_code(folder: Path, queue: Queue, address: int) -> int | None:

@@ -142,6 +142,20 @@ def test_verify_finds_an_emptied_queue_unit(data: Path, capsys: pytest.CaptureFi
     file.write_bytes(content)
     assert main(["store", "verify", str(data)]) == 1
     assert "an empty unit between others" in capsys.readouterr().out
+    (data / "abort").write_text("1")
+    assert main(["store", "verify", str(data)]) == 0
+    assert "note: " in capsys.readouterr().out
+
+
+def test_verify_finds_a_hole_at_the_end_of_a_queue_file(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = data / "consumequeue" / "T" / "1" / f"{0:020}"
+    content = bytearray(file.read_bytes())
+    content[-20:] = bytes(20)
+    file.write_bytes(content)
+    assert main(["store", "verify", str(data)]) == 1
+    assert f"DAMAGE: {file}: position 980: an empty unit" in capsys.readouterr().out
 
 
 def test_verify_finds_a_queue_that_ends_early_unless_recovery_will_mend_it(
@@ -203,6 +217,19 @@ def test_verify_does_not_take_a_deleted_topic_for_damage(
         store.delete_topic("Binary")
     for file in sorted((data / "consumequeue" / "Binary").rglob("*"), reverse=True):
         file.unlink() if file.is_file() else file.rmdir()
+    assert main(["store", "verify", str(data)]) == 0
+
+
+def test_verify_reads_the_files_anew_each_time(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["store", "verify", str(data)]) == 0
+    file = data / "consumequeue" / "T" / "1" / f"{0:020}"
+    flip(file, 211)
+    assert main(["store", "verify", str(data)]) == 1
+    flip(file, 211)
+    assert main(["store", "verify", str(data)]) == 0
+    with Store(data, SETTINGS) as store:
+        store.append("T", b"more", 1)
+        assert store.wait_for("T", 1, COUNT // 2, 5.0)
     assert main(["store", "verify", str(data)]) == 0
 
 
