@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::append::{AppendFailure, Appender, Placed};
-use super::clock::now_ms;
+use super::clock::{coarse, now_ms};
 use super::config::FlushMode;
 use super::derived::{is_light_queue_name, is_lmq, light_queue_id, light_queue_names, may_multi_dispatch};
 use super::notes::Level;
@@ -99,12 +99,12 @@ impl Store {
 
     /// Store messages of one queue as a unit.
     pub fn put_batch(&self, drafts: &[Draft<'_>], wait: bool) -> Result<Placed, Refusal> {
-        let began = Instant::now();
+        let began = coarse();
         let result = self
             .gates(drafts)
             .and_then(|()| self.append(drafts))
             .and_then(|placed| self.settle(placed, wait));
-        let took = began.elapsed();
+        let took = coarse().saturating_sub(began);
         self.stats.took(took);
         if took > SLOW_PUT {
             let bytes: usize = drafts.iter().map(|draft| draft.body.len()).sum();

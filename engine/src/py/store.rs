@@ -532,7 +532,7 @@ impl LogStore {
         let store = self.open()?;
         let dict = PyDict::new(py);
         dict.set_item("put_calls", store.stats.puts())?;
-        dict.set_item("slowest_put_us", store.stats.slowest_put_us())?;
+        dict.set_item("slowest_put_ms", store.stats.slowest_put_ms())?;
         let refused = PyDict::new(py);
         for (status, count) in store.stats.refusals() {
             refused.set_item(status.name(), count)?;
