@@ -1,5 +1,7 @@
 //! The dispatcher: follows the log and makes what is confirmed consumable.
 
+use std::hint;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -10,6 +12,7 @@ use super::config::FlushMode;
 use super::derived::{Derived, Taken};
 use super::flags::{Flag, Flags};
 use super::notes::Level;
+use super::queue::RecentQueues;
 use super::segment::Segment;
 use super::signal::Signal;
 use crate::error::Result;
@@ -97,16 +100,12 @@ impl Dispatcher {
 
     /// The dispatch thread. On stop it first works off what is there.
     pub fn run(&self, stop: &AtomicBool) {
+        let mut recent = RecentQueues::default();
         loop {
-            self.signal.lower();
-            match self.advance() {
+            match self.advance(&mut recent) {
                 Ok(true) => {}
                 Ok(false) | Err(_) if stop.load(Ordering::Acquire) => return,
-                Ok(false) => {
-                    if !self.signal.spin(SPIN_TURNS) {
-                        self.signal.wait(None);
-                    }
-                }
+                Ok(false) => self.idle(),
                 Err(error) => {
                     if self.flags.raise(Flag::QueueError) {
                         self.log.notes().say(
@@ -117,14 +116,29 @@ impl Dispatcher {
                             ),
                         );
                     }
+                    self.signal.lower();
                     self.signal.wait(Some(RETRY_PAUSE));
                 }
             }
         }
     }
 
+    /// Wait for work: a while by watching the log, which costs its writer nothing, then asleep.
+    fn idle(&self) {
+        for _ in 0..SPIN_TURNS {
+            if self.behind() > 0 {
+                return;
+            }
+            hint::spin_loop();
+        }
+        self.signal.lower();
+        if self.behind() == 0 {
+            self.signal.wait(None);
+        }
+    }
+
     /// Dispatch the next stretch of the log. Returns whether there was one.
-    fn advance(&self) -> Result<bool> {
+    fn advance(&self, recent: &mut RecentQueues) -> Result<bool> {
         let from = self.position();
         let confirmed = self.confirmed();
         if from >= confirmed {
@@ -136,7 +150,7 @@ impl Dispatcher {
             return Ok(true);
         };
         let end = confirmed.min(segment.end()).min(from + STRETCH_BYTES);
-        let (reached, timestamp) = self.dispatch_range(&segment, from, end, confirmed)?;
+        let (reached, timestamp) = self.dispatch_range(recent, &segment, from..end, confirmed)?;
         segment.map().check()?;
         self.position.store(reached, Ordering::Release);
         if timestamp > 0 {
@@ -149,14 +163,21 @@ impl Dispatcher {
         Ok(true)
     }
 
-    fn dispatch_range(&self, segment: &Segment, from: u64, soft_end: u64, end: u64) -> Result<(u64, i64)> {
-        let mut at = from;
+    /// Dispatch records that start in `range`; none may reach past `end`.
+    fn dispatch_range(
+        &self,
+        recent: &mut RecentQueues,
+        segment: &Segment,
+        range: Range<u64>,
+        end: u64,
+    ) -> Result<(u64, i64)> {
+        let mut at = range.start;
         let mut timestamp = 0;
-        while at < soft_end {
+        while at < range.end {
             let limit = end.min(segment.end()) - segment.start();
             match look(segment.bytes((at - segment.start()) as usize..limit as usize)) {
                 Ok(Found::Record(record)) => {
-                    self.dispatch(&record)?;
+                    self.dispatch(recent, &record)?;
                     timestamp = record.store_timestamp();
                     at += record.size() as u64;
                 }
@@ -178,9 +199,9 @@ impl Dispatcher {
         Ok((at, timestamp))
     }
 
-    fn dispatch(&self, record: &Record<'_>) -> Result<()> {
+    fn dispatch(&self, recent: &mut RecentQueues, record: &Record<'_>) -> Result<()> {
         let properties = DispatchProperties::for_dispatch(record.properties());
-        if let Taken::Gap { expected } = self.derived.enqueue(record, &properties)? {
+        if let Taken::Gap { expected } = self.derived.enqueue(recent, record, &properties)? {
             let queue = self.derived.queues.get_or_create(record.topic(), record.queue_id())?;
             let unit = self.derived.unit_of(record);
             self.derived.close_gap(&queue, expected, record.queue_offset(), unit)?;

@@ -18,6 +18,7 @@ use crate::message::{Draft, Encoding, Prepared, TransactionType, crc, properties
 const RECORD_OVERHEAD_MAX: usize = 64 * 1024;
 /// A writer this far ahead of the dispatcher waits: what is acknowledged is to be consumable.
 const DISPATCH_LAG_MAX: u64 = 64 << 20;
+const DISPATCH_LAG_CHECK: u64 = 1 << 20;
 const DISPATCH_LAG_PAUSE: Duration = Duration::from_micros(200);
 /// A lock held longer than this is a clock that was set, not a busy page cache.
 const LOCK_AGE_MAX_MS: i64 = 10_000_000;
@@ -208,7 +209,14 @@ impl Store {
         held > self.config.page_cache_busy.as_millis() as i64 && held < LOCK_AGE_MAX_MS
     }
 
+    /// Hold a writer back that the dispatcher cannot follow. Looks only once in a while: the dispatcher's
+    /// position is on a cache line that it changes all the time.
     fn wait_for_dispatch(&self) {
+        let written = self.log.written();
+        if written < self.lag_check_at.load(Ordering::Relaxed) {
+            return;
+        }
+        self.lag_check_at.store(written + DISPATCH_LAG_CHECK, Ordering::Relaxed);
         while self.dispatcher.behind() > DISPATCH_LAG_MAX && self.flags.is_writable() && !self.is_closed() {
             self.dispatcher.signal.raise();
             std::thread::sleep(DISPATCH_LAG_PAUSE);
@@ -217,19 +225,15 @@ impl Store {
 
     fn append(&self, drafts: &[Draft<'_>]) -> Result<Placed, Refusal> {
         let queue = self.queue_for_put(drafts[0].topic, drafts[0].queue_id)?;
-        let placed = if let [draft] = drafts {
+        if let [draft] = drafts {
             if let Some(light) = self.light_queues_for(draft)? {
-                self.append_to_many(draft, &queue, &light)?
-            } else {
-                let prepared = self.prepare(draft)?;
-                self.lock_log()?.append(&prepared, &queue)?
+                return self.append_to_many(draft, &queue, &light);
             }
-        } else {
-            let prepared = drafts.iter().map(|draft| self.prepare(draft)).collect::<Result<Vec<_>, _>>()?;
-            self.lock_log()?.append_batch(&prepared, &queue)?
-        };
-        queue.count_put(drafts.len() as u64, placed.size);
-        Ok(placed)
+            let prepared = self.prepare(draft)?;
+            return Ok(self.lock_log()?.append(&prepared, &queue)?);
+        }
+        let prepared = drafts.iter().map(|draft| self.prepare(draft)).collect::<Result<Vec<_>, _>>()?;
+        Ok(self.lock_log()?.append_batch(&prepared, &queue)?)
     }
 
     /// The append lock, unless the store was closed while we waited for it.

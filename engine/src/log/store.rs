@@ -1,7 +1,8 @@
 //! The store: what opens, runs and closes together.
 
+use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -42,6 +43,8 @@ pub struct Store {
     pub stats: Stats,
     pub(super) commit_wake: Arc<Signal>,
     pub(super) memory_bytes: u64,
+    /// When the log is written up to here, see whether the dispatcher follows.
+    pub(super) lag_check_at: AtomicU64,
     generation: u32,
     abort: AbortFile,
     stop: Arc<AtomicBool>,
@@ -80,6 +83,7 @@ impl Store {
             notes: &notes,
             clean: last_stop == LastStop::Orderly,
             index_from: index_from.map(|offset| offset.max(0).cast_unsigned()),
+            recent: RefCell::default(),
         }
         .run()?;
         abort.create()?;
@@ -111,6 +115,7 @@ impl Store {
             stats: Stats::default(),
             commit_wake: Arc::default(),
             memory_bytes: physical_memory(),
+            lag_check_at: AtomicU64::new(0),
             generation: fork::generation(),
             abort,
             stop: Arc::default(),
