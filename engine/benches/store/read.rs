@@ -6,9 +6,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use tailfin_engine::log::config::FlushMode;
-use tailfin_engine::log::read::{ReadRequest, Slice};
+use tailfin_engine::log::read::ReadRequest;
 use tailfin_engine::log::store::Store;
-use tailfin_engine::message::properties;
+use tailfin_engine::message::{Record, properties};
 
 use crate::Outcome;
 use crate::args::Args;
@@ -25,7 +25,7 @@ pub fn read(dir: &Path, args: &Args) -> Outcome<()> {
     }
     let store = setup::open(dir, FlushMode::Async)?;
     let queues = args.number("queues", 8)?;
-    for (name, take) in [("read-raw", touch as fn(&Slice) -> Outcome<u64>), ("read-decode", decode)] {
+    for (name, take) in [("read-raw", touch as fn(&[u8]) -> Outcome<u64>), ("read-decode", decode)] {
         pass(&store, name, queues, take)?;
         for _ in 0..args.number("runs", 2)? {
             pass(&store, name, queues, take)?.print();
@@ -35,7 +35,7 @@ pub fn read(dir: &Path, args: &Args) -> Outcome<()> {
 }
 
 /// One pass over every message of every queue.
-fn pass(store: &Store, name: &str, queues: i32, take: fn(&Slice) -> Outcome<u64>) -> Outcome<Line> {
+fn pass(store: &Store, name: &str, queues: i32, take: fn(&[u8]) -> Outcome<u64>) -> Outcome<Line> {
     let timing = Timing::start();
     let (mut messages, mut bytes, mut sink) = (0, 0, 0_u64);
     for queue_id in 0..queues {
@@ -48,12 +48,13 @@ fn pass(store: &Store, name: &str, queues: i32, take: fn(&Slice) -> Outcome<u64>
                 count_max: PER_CALL,
                 bytes_max: None,
                 filter: None,
+                check_bodies: name == "read-decode",
             };
             let result = store.read(&request)?;
-            for slice in &result.messages {
+            for slice in result.records() {
                 sink ^= take(slice)?;
             }
-            messages += result.messages.len() as u64;
+            messages += result.len() as u64;
             bytes += result.bytes as u64;
             offset = result.next_offset;
             if offset >= result.max_offset {
@@ -74,8 +75,8 @@ fn pass(store: &Store, name: &str, queues: i32, take: fn(&Slice) -> Outcome<u64>
 
 /// Read the record once, eight bytes at a time, as copying it into an answer would.
 #[allow(clippy::unnecessary_wraps)] // has the shape of `decode`
-fn touch(slice: &Slice) -> Outcome<u64> {
-    let words = slice.bytes().chunks_exact(8);
+fn touch(bytes: &[u8]) -> Outcome<u64> {
+    let words = bytes.chunks_exact(8);
     Ok(words.fold(0, |sum, word| sum ^ word.iter().fold(0, |word, &byte| word << 8 | u64::from(byte))))
 }
 
@@ -101,8 +102,8 @@ struct Decoded {
     properties: HashMap<String, String>,
 }
 
-fn decode(slice: &Slice) -> Outcome<u64> {
-    let record = slice.record()?;
+fn decode(bytes: &[u8]) -> Outcome<u64> {
+    let record = Record::parse(bytes)?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let message = Decoded {
         topic: text(record.topic()),
