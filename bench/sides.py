@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,12 +24,17 @@ JAVA_FLAGS = (
 )
 RUN_SECONDS_MAX = 3600
 STDERR_SHOWN = 600
+WATCH_SECONDS = 0.01
 
 Figures = dict[str, Any]
 
 
 class BenchError(Exception):
     """A run that did not come to its end."""
+
+
+class DifferentWork(BenchError):
+    """The sides did not do the same, so their figures must not stand side by side."""
 
 
 def build_engine_bench() -> Path:
@@ -56,6 +62,29 @@ def python_command() -> list[str]:
     return [sys.executable, "-m", "bench.python_side"]
 
 
+class MemoryWatch(threading.Thread):
+    """Watches a process from outside: what it frees again was needed as well."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self.status = Path(f"/proc/{pid}/status")
+        self.most = 0
+        self.done = threading.Event()
+
+    def run(self) -> None:
+        while not self.done.wait(WATCH_SECONDS):
+            try:
+                found = re.search(r"RssAnon:\s+(\d+) kB", self.status.read_text())
+            except OSError:
+                return
+            if found:
+                self.most = max(self.most, int(found[1]) * 1024)
+
+    def stop(self) -> None:
+        self.done.set()
+        self.join()
+
+
 def run(command: Sequence[str]) -> list[Figures]:
     """Run a program to its end; return its lines, each with what the whole process used."""
     with tempfile.TemporaryFile() as errors:
@@ -64,7 +93,10 @@ def run(command: Sequence[str]) -> list[Figures]:
         watchdog.start()
         try:
             assert process.stdout is not None
+            watch = MemoryWatch(process.pid)
+            watch.start()
             output = process.stdout.read()
+            watch.stop()
             # Not process.wait(): only wait4 tells what the process used.
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
@@ -84,6 +116,7 @@ def run(command: Sequence[str]) -> list[Figures]:
     used = {
         "processCpuSeconds": round(usage.ru_utime + usage.ru_stime, 3),
         "processRssMaxBytes": usage.ru_maxrss * 1024,
+        "processAnonMaxBytes": watch.most,
     }
     return [{**json.loads(line), **used} for line in output.splitlines() if line.startswith(b"{")]
 

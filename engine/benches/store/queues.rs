@@ -49,7 +49,8 @@ pub fn open(dir: &Path, args: &Args) -> Outcome<Line> {
         .count("rssBytes", memory("VmRSS"))
         .count("rssAnonBytes", memory("RssAnon"))
         .count("descriptors", descriptors())
-        .count("maps", maps());
+        .count("maps", maps())
+        .count("maxPhysicalOffset", store.log.written());
     setup::close(&store)?;
     Ok(line)
 }
