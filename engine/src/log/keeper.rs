@@ -117,7 +117,8 @@ impl Keeper {
         } else {
             all_synced = false;
         }
-        if all_synced {
+        // While messages wait to be indexed, recovery has to begin before them.
+        if all_synced && !self.dispatcher.index_stands() {
             self.checkpoint.advance_queue_timestamp(timestamp);
         }
         if thorough && let Some(index) = &self.derived.index {
