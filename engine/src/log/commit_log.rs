@@ -33,7 +33,7 @@ pub struct CommitLog {
     pub(super) written: AtomicU64,
     committed: AtomicU64,
     flushed: AtomicU64,
-    flushing: Mutex<()>,
+    pub(super) flushing: Mutex<()>,
     /// Store timestamp of the last record; moves after `written`, so reading it first never promises too much.
     pub(super) last_timestamp: AtomicI64,
     /// Everything before it has space and is faulted in.

@@ -36,3 +36,5 @@ pub mod segment;
 mod signal;
 pub mod stats;
 pub mod store;
+#[cfg(test)]
+mod tests;
