@@ -1,14 +1,14 @@
 //! The store as a whole, by what a user or a Java peer can see of it. Marks name rows of the checklist.
 
 mod append;
-//mod cleaning;
+mod cleaning;
 mod derived;
 mod flush;
 mod gates;
-//mod lifecycle;
-//mod model;
-//mod read;
-//mod recovery;
+mod lifecycle;
+mod model;
+mod read;
+mod recovery;
 mod roll;
 mod transient_pool;
 mod warm_up;
