@@ -301,12 +301,18 @@ impl Store {
         self.stats.queries.fetch_add(1, Ordering::Relaxed);
         let Some(index) = &self.derived.index else { return Ok(Vec::new()) };
         let limit = limit.min(self.config.query_results_max);
-        let mut found = Vec::new();
+        let mut found: Vec<Slice> = Vec::new();
+        let mut seen = Vec::new();
         // Keys of one hash share a chain: ask for more than is wanted, keep what has the key itself.
         for offset in index.query(key_hash(topic, key), begin, end, limit.saturating_mul(4))? {
             if found.len() == limit {
                 break;
             }
+            // A recovery after a kill, Java's or ours, enters the last indexed message once more.
+            if seen.contains(&offset) {
+                continue;
+            }
+            seen.push(offset);
             let Some(slice) = self.record_at(offset.max(0).cast_unsigned())? else { continue };
             let record = slice.record()?;
             if record.topic() == topic && has_key(&record, key) && record.body_is_intact() {

@@ -200,7 +200,7 @@ fn queues_are_written_by_their_own_interval() {
     let placed = put(&store, "T", b"x");
     let file = dir.path().join("consumequeue/T/0/00000000000000000000");
     eventually("the unit", || {
-        fs::read(&file).is_ok_and(|bytes| bytes[8..12] == (placed.size as u32).to_be_bytes())
+        fs::read(&file).is_ok_and(|bytes| bytes.get(8..12) == Some(&(placed.size as u32).to_be_bytes()[..]))
     });
 }
 

@@ -50,6 +50,7 @@ impl Model {
     }
 
     fn check(&self, store: &Store) {
+        settle(store);
         let log_min = store.log.min_offset();
         for (&(topic, queue_id), messages) in &self.queues {
             let expected: Vec<_> = messages
