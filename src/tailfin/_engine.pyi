@@ -143,7 +143,8 @@ class LogStore:
     def __new__(cls, path: str, options: Mapping[str, int | bool | str]) -> LogStore:
         """Open the store in `path`, recover it, and start its threads.
 
-        `options` holds every engine key of `tailfin.config.store` (a missing or unknown one is a `ValueError`).
+        `options` holds every engine key of `tailfin.config.store`; a missing or unknown one is a
+        `ValueError`.
         """
     def append(
         self,
@@ -257,7 +258,7 @@ class LogStore:
     def set_confirm_limit(self, physical_offset: int | None) -> None:
         """Let readers see nothing at or beyond this offset (replication's word); None lifts the limit."""
     def set_writable(self, reason: str, writable: bool) -> None:
-        """Raise or clear one running flag: `"disk_full"`, `"logic_disk_full"`, `"fenced"`, `"not_writable"`."""
+        """Clear or raise a running flag: `disk_full`, `logic_disk_full`, `fenced` or `not_writable`."""
     def set_max_message_size(self, size: int) -> None:
         """Change `maxMessageSize`, from the next append on."""
     def running_flags(self) -> int:

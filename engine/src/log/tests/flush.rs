@@ -3,7 +3,7 @@
 use super::*;
 use crate::log::config::FlushMode;
 
-const HOUR: Duration = Duration::from_secs(3600);
+const HOUR: Duration = Duration::from_hours(1);
 
 /// Nothing is flushed by itself.
 fn by_hand(config: &mut StoreConfig) {
@@ -92,7 +92,7 @@ fn a_wait_for_the_disk_reaches_over_the_end_of_a_file() {
         by_hand(config);
     });
     // Not waited for, so that the next message finds two files to be synced.
-    store.put(&draft("T", &[1; 60_000]), false).unwrap();
+    store.put(&draft("T", &vec![1; 60_000]), false).unwrap();
     let placed = put(&store, "T", &[2; 10_000]);
     assert_eq!(placed.physical_offset, 64 * 1024);
     assert_eq!(store.log.flushed(), placed.physical_offset + placed.size);
@@ -110,7 +110,7 @@ fn with_async_flush_few_pages_wait_and_enough_of_them_do_not() {
     put(&store, "T", b"small");
     thread::sleep(Duration::from_millis(200));
     assert_eq!(store.log.flushed(), 0, "acknowledged without the disk");
-    put(&store, "T", &[1; 5 * 4096]);
+    put(&store, "T", &vec![1; 5 * 4096]);
     eventually("a flush", || store.log.flushed() == store.log.written());
 }
 

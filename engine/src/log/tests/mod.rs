@@ -97,7 +97,7 @@ fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-fn request<'a>(topic: &'a str, queue_id: i32, offset: i64) -> ReadRequest<'a> {
+fn request(topic: &str, queue_id: i32, offset: i64) -> ReadRequest<'_> {
     ReadRequest { topic: topic.as_bytes(), queue_id, offset, count_max: 32, bytes_max: None, filter: None }
 }
 
