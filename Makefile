@@ -88,8 +88,8 @@ fuzz: tools-fuzz $(CARGO_FUZZ) ## each fuzz target for FUZZ_SECONDS=600
 	done
 
 .PHONY: bench
-bench: tools-test $(ENGINE) peers ## measure beside the official store; writes bench/results
-	$(PYTHON) bench/run.py
+bench: tools-test $(ENGINE) peers ## measure beside the official store (BENCH_ARGS=--quick tries it out)
+	$(PYTHON) -m bench.run $(BENCH_ARGS)
 
 .PHONY: conformance
 conformance: tools-build $(REQUIREMENTS) ## write docs/conformance.md: every row and the tests that show it

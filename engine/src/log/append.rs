@@ -146,6 +146,7 @@ impl Appender<'_> {
             segment.map().check().map_err(AppendFailure::Broken)?;
         }
         queue.set_next(queue_offset + counted);
+        queue.count_put(messages.len() as u64, total as u64);
         self.publish(physical_offset + total as u64);
         Ok(Placed {
             physical_offset,

@@ -17,7 +17,7 @@ use super::config::StoreConfig;
 use super::notes::{Level, Notes};
 use super::pool::Pool;
 use super::segment::{Segment, file_name, parse_file_name};
-use super::signal::Signal;
+use super::signal::{OwnLine, Signal};
 use crate::error::{Error, Result};
 
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub struct CommitLog {
     pub(super) writer: Mutex<Writer>,
     /// When the append lock was taken, in milliseconds since the epoch; 0 while it is free.
     pub(super) locked_since: AtomicI64,
-    pub(super) written: AtomicU64,
+    pub(super) written: OwnLine<AtomicU64>,
     committed: AtomicU64,
     flushed: AtomicU64,
     pub(super) flushing: Mutex<()>,
@@ -68,7 +68,7 @@ impl CommitLog {
             ahead: Mutex::default(),
             writer: Mutex::default(),
             locked_since: AtomicI64::new(0),
-            written: AtomicU64::new(end),
+            written: OwnLine(AtomicU64::new(end)),
             committed: AtomicU64::new(end),
             flushed: AtomicU64::new(end),
             flushing: Mutex::default(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::config::StoreConfig;
 use super::index::{IndexRequest, IndexService};
 use super::notes::{Level, Notes};
-use super::queue::{Appended, ConsumeQueue, QueueTable, Unit};
+use super::queue::{Appended, ConsumeQueue, QueueTable, RecentQueues, Unit};
 use crate::error::Result;
 use crate::message::ids::{key_hash, tags_code};
 use crate::message::{DispatchProperties, Record, TransactionType};
@@ -44,7 +44,12 @@ impl Derived {
     }
 
     /// Enter a record into its queue or queues. Half and rolled-back messages have none.
-    pub fn enqueue(&self, record: &Record<'_>, properties: &DispatchProperties<'_>) -> Result<Taken> {
+    pub fn enqueue(
+        &self,
+        recent: &mut RecentQueues,
+        record: &Record<'_>,
+        properties: &DispatchProperties<'_>,
+    ) -> Result<Taken> {
         if !record.transaction_type().is_consumable() {
             return Ok(Taken::Yes);
         }
@@ -53,12 +58,12 @@ impl Derived {
             size: record.size() as i32,
             tags_code: self.tags_code(record, properties),
         };
-        let queue = self.queues.get_or_create(record.topic(), record.queue_id())?;
-        let taken = put(&queue, record.queue_offset(), unit, record)?;
+        let queue = recent.get(&self.queues, record.topic(), record.queue_id())?;
+        let taken = put(queue, record.queue_offset(), unit, record)?;
         for (name, offset) in self.light_queues(record.topic(), properties) {
-            let queue = self.queues.get_or_create(name, light_queue_id(name, record.queue_id()))?;
-            if let Taken::Gap { expected } = put(&queue, offset, unit, record)? {
-                self.close_gap(&queue, expected, offset, unit)?;
+            let queue = recent.get(&self.queues, name, light_queue_id(name, record.queue_id()))?;
+            if let Taken::Gap { expected } = put(queue, offset, unit, record)? {
+                self.close_gap(queue, expected, offset, unit)?;
             }
         }
         Ok(taken)

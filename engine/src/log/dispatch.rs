@@ -1,5 +1,7 @@
 //! The dispatcher: follows the log and makes what is confirmed consumable.
 
+use std::hint;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -10,6 +12,7 @@ use super::config::FlushMode;
 use super::derived::{Derived, Taken};
 use super::flags::{Flag, Flags};
 use super::notes::Level;
+use super::queue::RecentQueues;
 use super::segment::Segment;
 use super::signal::Signal;
 use crate::error::Result;
@@ -105,25 +108,21 @@ impl Dispatcher {
 
     /// The dispatch thread. On stop it first works off what is there.
     pub fn run(&self, stop: &AtomicBool) {
+        let mut recent = RecentQueues::default();
         let mut index_tried = Instant::now();
         loop {
-            self.signal.lower();
             if self.index_stands() && index_tried.elapsed() >= RETRY_PAUSE {
                 self.index_again();
                 index_tried = Instant::now();
             }
-            match self.advance() {
+            let confirmed = self.confirmed();
+            match self.advance(&mut recent) {
                 Ok(true) => {}
                 Ok(false) | Err(_) if stop.load(Ordering::Acquire) => {
                     self.index_again();
                     return;
                 }
-                Ok(false) if self.index_stands() => self.signal.wait(Some(RETRY_PAUSE)),
-                Ok(false) => {
-                    if !self.signal.spin(SPIN_TURNS) {
-                        self.signal.wait(None);
-                    }
-                }
+                Ok(false) => self.idle(confirmed),
                 Err(error) => {
                     if self.flags.raise(Flag::QueueError) {
                         self.log.notes().say(
@@ -134,14 +133,30 @@ impl Dispatcher {
                             ),
                         );
                     }
+                    self.signal.lower();
                     self.signal.wait(Some(RETRY_PAUSE));
                 }
             }
         }
     }
 
+    /// Wait for work: a while by watching the log, which costs its writer nothing, then asleep.
+    /// What is confirmed may end inside a record, so that only a change of it is work.
+    fn idle(&self, confirmed: u64) {
+        for _ in 0..SPIN_TURNS {
+            if self.confirmed() != confirmed {
+                return;
+            }
+            hint::spin_loop();
+        }
+        self.signal.lower();
+        if self.confirmed() == confirmed {
+            self.signal.wait(self.index_stands().then_some(RETRY_PAUSE));
+        }
+    }
+
     /// Dispatch the next stretch of the log. Returns whether there was one.
-    fn advance(&self) -> Result<bool> {
+    fn advance(&self, recent: &mut RecentQueues) -> Result<bool> {
         let from = self.position();
         let confirmed = self.confirmed();
         if from >= confirmed {
@@ -158,7 +173,7 @@ impl Dispatcher {
             return Ok(true);
         };
         let end = confirmed.min(segment.end()).min(from + STRETCH_BYTES);
-        let (reached, timestamp) = self.dispatch_range(&segment, from, end, confirmed)?;
+        let (reached, timestamp) = self.dispatch_range(recent, &segment, from..end, confirmed)?;
         segment.map().check()?;
         if reached == from {
             return Ok(false);
@@ -174,16 +189,23 @@ impl Dispatcher {
         Ok(true)
     }
 
-    fn dispatch_range(&self, segment: &Segment, from: u64, soft_end: u64, end: u64) -> Result<(u64, i64)> {
-        let mut at = from;
+    /// Dispatch records that start in `range`; none may reach past `end`.
+    fn dispatch_range(
+        &self,
+        recent: &mut RecentQueues,
+        segment: &Segment,
+        range: Range<u64>,
+        end: u64,
+    ) -> Result<(u64, i64)> {
+        let mut at = range.start;
         let mut timestamp = 0;
         // Replication may confirm half a record: look at whole ones, and stop before what is not confirmed.
         let limit = self.log.readable().min(segment.end()) - segment.start();
-        while at < soft_end {
+        while at < range.end {
             match look(segment.bytes((at - segment.start()) as usize..limit as usize)) {
                 Ok(Found::Record(record)) if at + record.size() as u64 > end => break,
                 Ok(Found::Record(record)) => {
-                    self.dispatch(&record)?;
+                    self.dispatch(recent, &record)?;
                     timestamp = record.store_timestamp();
                     at += record.size() as u64;
                 }
@@ -205,9 +227,9 @@ impl Dispatcher {
         Ok((at, timestamp))
     }
 
-    fn dispatch(&self, record: &Record<'_>) -> Result<()> {
+    fn dispatch(&self, recent: &mut RecentQueues, record: &Record<'_>) -> Result<()> {
         let properties = DispatchProperties::for_dispatch(record.properties());
-        if let Taken::Gap { expected } = self.derived.enqueue(record, &properties)? {
+        if let Taken::Gap { expected } = self.derived.enqueue(recent, record, &properties)? {
             let queue = self.derived.queues.get_or_create(record.topic(), record.queue_id())?;
             let unit = self.derived.unit_of(record);
             self.derived.close_gap(&queue, expected, record.queue_offset(), unit)?;

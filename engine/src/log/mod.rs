@@ -4,7 +4,7 @@
 //! - writing: `put` → `append` → `commit_log` → `segment` → `mapping`; `pool` holds write buffers
 //! - durability: `flush` for the log, `keeper` for what is derived, `checkpoint`, `markers`
 //! - following: `dispatch` → `derived` → `queue`, `index`; `arrivals` wakes readers
-//! - reading: `read`, `filter`, `mend`; letting go: `expire`
+//! - reading: `read` → `view`, `filter`, `mend`; letting go: `expire`
 //! - starting: `recover`; without a store: `offline`
 
 pub mod append;
@@ -38,3 +38,4 @@ pub mod stats;
 pub mod store;
 #[cfg(test)]
 mod tests;
+pub mod view;

@@ -3,6 +3,7 @@
 //! The log is the truth. Its tail is checked record by record; what is derived from that tail is built
 //! again, and a queue that lacks something the log has is built again from where it stopped.
 
+use std::cell::RefCell;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use super::checkpoint::Checkpoint;
 use super::commit_log::CommitLog;
 use super::derived::{Derived, Taken};
 use super::notes::{Level, Notes};
+use super::queue::RecentQueues;
 use super::segment::{Segment, file_name};
 use crate::error::{Error, Result};
 use crate::message::{BadRecord, DispatchProperties, Found, PropertyCrc, Record, look};
@@ -32,6 +34,7 @@ pub struct Recovery<'a> {
     pub clean: bool,
     /// The index lost a file that began here.
     pub index_from: Option<u64>,
+    pub recent: RefCell<RecentQueues>,
 }
 
 /// What stands at a position, judged as recovery must.
@@ -211,7 +214,10 @@ impl Recovery<'_> {
         let properties = DispatchProperties::for_dispatch(record.properties());
         if record.physical_offset().cast_unsigned() >= queues_from {
             let key_known = !lacking.is_empty() && lacking.contains_key(&QueueKey::of(record));
-            if !key_known && let Taken::Gap { .. } = self.derived.enqueue(record, &properties)? {
+            if !key_known
+                && let Taken::Gap { .. } =
+                    self.derived.enqueue(&mut self.recent.borrow_mut(), record, &properties)?
+            {
                 self.note_lack(record, lacking);
             }
         } else if record.transaction_type().is_consumable() {
@@ -327,7 +333,9 @@ impl Recovery<'_> {
 
     fn enqueue_whatever(&self, record: &Record<'_>) -> Result<()> {
         let properties = DispatchProperties::for_dispatch(record.properties());
-        if let Taken::Gap { expected } = self.derived.enqueue(record, &properties)? {
+        if let Taken::Gap { expected } =
+            self.derived.enqueue(&mut self.recent.borrow_mut(), record, &properties)?
+        {
             let queue = self.derived.queues.get_or_create(record.topic(), record.queue_id())?;
             let unit = self.derived.unit_of(record);
             self.derived.close_gap(&queue, expected, record.queue_offset(), unit)?;

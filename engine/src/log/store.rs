@@ -1,7 +1,8 @@
 //! The store: what opens, runs and closes together.
 
+use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use super::flush::Flusher;
 use super::fork;
 use super::index::{IndexService, Layout};
 use super::keeper::Keeper;
-use super::markers::{AbortFile, StoreLock};
+use super::markers::{AbortFile, LastStop, StoreLock};
 use super::notes::{Level, Notes};
 use super::queue::{QueueConfig, QueueTable};
 use super::recover::Recovery;
@@ -44,6 +45,8 @@ pub struct Store {
     pub(super) memory_bytes: u64,
     /// `maxMessageSize`, which may change while the store runs.
     pub(super) message_bytes_max: AtomicUsize,
+    /// When the log is written up to here, see whether the dispatcher follows.
+    pub(super) lag_check_at: AtomicU64,
     generation: u32,
     abort: AbortFile,
     stop: Arc<AtomicBool>,
@@ -65,14 +68,14 @@ impl Store {
         let config = Arc::new(config);
         let lock = StoreLock::acquire(&config.lock_path)?;
         let abort = AbortFile::at(&config.abort_path);
-        let clean = !abort.exists()?;
-        if !clean {
+        let last_stop = abort.last_stop()?;
+        if last_stop != LastStop::Orderly {
             notes.say(Level::Warning, "the last run did not stop in order; recovering");
         }
         let log = Arc::new(CommitLog::load(config.clone(), notes.clone())?);
         let queues = QueueTable::open(&config.queue_dir, queue_config(&config), notes.clone())?;
         let checkpoint = Arc::new(Checkpoint::load(&config.checkpoint_path, &notes)?);
-        let index = Self::open_index(&config, &checkpoint, clean, &notes)?;
+        let index = Self::open_index(&config, &checkpoint, last_stop, &notes)?;
         let index_from = index.as_ref().and_then(IndexService::rebuild_from);
         let derived = Arc::new(Derived::new(config.clone(), queues, index, notes.clone()));
         Recovery {
@@ -80,8 +83,9 @@ impl Store {
             derived: &derived,
             checkpoint: &checkpoint,
             notes: &notes,
-            clean,
+            clean: last_stop == LastStop::Orderly,
             index_from: index_from.map(|offset| offset.max(0).cast_unsigned()),
+            recent: RefCell::default(),
         }
         .run()?;
         abort.create()?;
@@ -114,6 +118,7 @@ impl Store {
             stats: Stats::default(),
             commit_wake: Arc::default(),
             memory_bytes: physical_memory(),
+            lag_check_at: AtomicU64::new(0),
             generation: fork::generation(),
             abort,
             stop: Arc::default(),
@@ -128,7 +133,7 @@ impl Store {
     fn open_index(
         config: &StoreConfig,
         checkpoint: &Checkpoint,
-        clean: bool,
+        last_stop: LastStop,
         notes: &Notes,
     ) -> Result<Option<IndexService>> {
         if !config.index_enabled {
@@ -136,7 +141,7 @@ impl Store {
         }
         let safe = checkpoint.values().index_timestamp;
         let layout = Layout::new(config.index_slots, config.index_entries)?;
-        IndexService::open(&config.index_dir, layout, notes, clean, safe).map(Some)
+        IndexService::open(&config.index_dir, layout, notes, last_stop, safe).map(Some)
     }
 
     fn start(&self) -> Result<()> {

@@ -22,8 +22,9 @@ use crate::log::flags::Flag;
 use crate::log::mapping::mapped;
 use crate::log::notes::{Level, Notes};
 use crate::log::queue::ConsumeQueue;
-use crate::log::read::{ReadRequest, Slice};
+use crate::log::read::ReadRequest;
 use crate::log::store::Store;
+use crate::log::view::Slice;
 use crate::message::layout::property;
 use crate::message::{Draft, batch, ids, properties};
 
@@ -292,6 +293,7 @@ impl LogStore {
             count_max: limit,
             bytes_max: max_bytes,
             filter: filter.as_ref(),
+            check_bodies: true,
         };
         enter(py, || store.read(&request)).map(ReadResult::from)
     }
@@ -537,7 +539,7 @@ impl LogStore {
         let store = self.open()?;
         let dict = PyDict::new(py);
         dict.set_item("put_calls", store.stats.puts())?;
-        dict.set_item("slowest_put_us", store.stats.slowest_put_us())?;
+        dict.set_item("slowest_put_ms", store.stats.slowest_put_ms())?;
         let refused = PyDict::new(py);
         for (status, count) in store.stats.refusals() {
             refused.set_item(status.name(), count)?;

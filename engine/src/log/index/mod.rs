@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use parking_lot::{Mutex, RwLock};
 
 use crate::error::{Error, Result};
-use crate::log::markers::sync_directory;
+use crate::log::markers::{LastStop, sync_directory};
 use crate::log::notes::{Level, Notes};
 
 mod file;
@@ -44,13 +44,13 @@ pub struct IndexService {
 impl IndexService {
     /// Load the index files of `dir`, which is made if it is missing.
     ///
-    /// After an unclean exit, files with entries newer than `checkpoint_index_timestamp` may lack some of
-    /// them and are deleted, as is a last file that was not finished.
+    /// After a crash of the machine, files with entries newer than `checkpoint_index_timestamp` may lack some
+    /// of them and are deleted. After a kill they are as the process left them, which may be in the middle of one put.
     pub fn open(
         dir: &Path,
         layout: Layout,
         notes: &Notes,
-        clean: bool,
+        last_stop: LastStop,
         checkpoint_index_timestamp: i64,
     ) -> Result<Self> {
         fs::create_dir_all(dir).map_err(|source| Error::io("create", dir, source))?;
@@ -61,7 +61,7 @@ impl IndexService {
             let is_last = index + 1 == paths.len();
             match load(path, layout) {
                 Ok(file) => files.push(Arc::new(file)),
-                Err(Error::Damaged { path, what }) if is_last && !clean => {
+                Err(Error::Damaged { path, what }) if is_last && last_stop != LastStop::Orderly => {
                     fs::remove_file(&path).map_err(|source| Error::io("remove", &path, source))?;
                     notes.say(Level::Warning, format!("{}: {what}; deleted the index file", path.display()));
                     rebuild_from = Some(files.last().map_or(0, |file| file.end_offset()));
@@ -72,7 +72,9 @@ impl IndexService {
         let is_doubtful = |file: &Arc<IndexFile>| {
             file.end_timestamp() > checkpoint_index_timestamp || file.is_empty() || file.has_lost_chains()
         };
-        if !clean && let Some(first) = files.iter().position(is_doubtful) {
+        if last_stop == LastStop::Crashed
+            && let Some(first) = files.iter().position(is_doubtful)
+        {
             // All that follow go too: indexing again only adds at the end.
             let doubtful = files.split_off(first);
             let kept_end = files.last().map_or(0, |file| file.end_offset());
@@ -83,6 +85,11 @@ impl IndexService {
                 let begin = if file.is_empty() { kept_end } else { file.begin_offset().max(0) };
                 rebuild_from = Some(rebuild_from.map_or(begin, |from| from.min(begin)));
             }
+        }
+        if last_stop == LastStop::Killed
+            && let Some(last) = files.last()
+        {
+            last.take_back_uncounted();
         }
         if rebuild_from.is_some() {
             sync_directory(dir)?;

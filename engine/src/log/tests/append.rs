@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::log::clock::now_ms;
-use crate::log::read::Slice;
+use crate::log::view::Slice;
 use crate::message::ids::encode_message_id;
 use crate::message::layout::sys_flag;
 use crate::message::{Record, crc};

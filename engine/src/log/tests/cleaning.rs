@@ -62,7 +62,7 @@ fn a_file_that_a_reader_holds_stays_until_it_is_forced_and_the_reader_reads_on()
     assert!(dir.path().join("commitlog").join(file_name(0)).exists());
     let gone = store.delete_first_log_file(true).unwrap().unwrap();
     assert!(!gone.exists());
-    for (n, slice) in held.messages.iter().enumerate() {
+    for (n, slice) in slices(&held).iter().enumerate() {
         let record = slice.record().unwrap();
         assert_eq!((record.queue_offset(), record.body()), (n as i64, &[7; 500][..]));
     }
@@ -155,7 +155,7 @@ fn appends_and_reads_go_on_while_files_go() {
             let mut offset = 0;
             while !stop.load(std::sync::atomic::Ordering::Relaxed) {
                 let found = store.read(&request("T", 0, offset)).unwrap();
-                for (n, slice) in found.messages.iter().enumerate() {
+                for (n, slice) in slices(&found).iter().enumerate() {
                     let record = slice.record().unwrap();
                     assert!(record.body_is_intact() && record.queue_offset() >= offset + n as i64);
                 }

@@ -342,7 +342,7 @@ fn with_the_extension_units_lead_to_tag_and_time_and_filters_still_work() {
     let mut offset = 0;
     while offset < 300 {
         let result = store.read(&ReadRequest { filter: Some(&wanted), ..request("T", 0, offset) }).unwrap();
-        found += result.messages.len();
+        found += result.len();
         offset = result.next_offset;
     }
     assert_eq!(found, 100);

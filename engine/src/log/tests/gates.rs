@@ -136,7 +136,7 @@ fn the_lock_counts_as_free_after_every_append_also_a_failed_one() {
     drop(lock);
 }
 
-// shows: ST-15, CL-09, U-25
+// shows: ST-15, CL-09, U-25, SS-01
 #[test]
 fn slow_puts_and_slow_locks_are_told() {
     let dir = directory();
@@ -150,7 +150,7 @@ fn slow_puts_and_slow_locks_are_told() {
     let lines = notes(&store);
     assert!(has_note(&lines, Level::Warning, "a put of 4 bytes took"), "{lines:?}");
     assert!(lines.iter().any(|(_, line)| line.starts_with("[NOTIFYME]")), "{lines:?}");
-    assert!(store.stats.slowest_put_us() >= 500_000);
+    assert!(store.stats.slowest_put_ms() >= 500);
 }
 
 // shows: ST-16, SS-01
@@ -170,7 +170,6 @@ fn puts_are_counted_by_topic_and_refusals_by_status() {
     assert_eq!(store.stats.refusals().collect::<Vec<_>>(), [(PutStatus::MessageIllegal, 3)]);
     assert_eq!(counts("A"), Some((2, first.size + second.size)), "refused puts do not count");
     assert_eq!(store.stats.puts(), 6);
-    assert!(store.stats.slowest_put_us() > 0);
 }
 
 // shows: CL-11

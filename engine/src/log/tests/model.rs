@@ -106,7 +106,7 @@ proptest! {
                     let Some(queue) = model.queues.get(&(topic, queue_id)) else { continue };
                     let offset = (queue.len() * percent / 100) as i64;
                     let found = store.read(&request(TOPICS[topic], queue_id, offset)).unwrap();
-                    for (n, slice) in found.messages.iter().enumerate() {
+                    for (n, slice) in slices(&found).iter().enumerate() {
                         let record = slice.record().unwrap();
                         let at = record.queue_offset() as usize;
                         prop_assert!(at >= offset as usize + n);

@@ -10,7 +10,7 @@ fn a_read_of_an_unknown_topic_is_an_answer_and_makes_nothing() {
     let store = open(dir.path());
     put(&store, "FooBar", b"x");
     let found = read(&store, "TOPIC_A", 0);
-    assert!(found.messages.is_empty());
+    assert!(found.is_empty());
     assert!(matches!(found.status, GetStatus::NoMatchedLogicQueue | GetStatus::NoMessageInQueue));
     assert_eq!((found.next_offset, found.min_offset, found.max_offset), (0, 0, 0));
     assert_eq!(store.derived.queues.topics(), [Arc::from("FooBar")]);
@@ -55,7 +55,7 @@ fn what_is_read_lies_in_the_map_of_the_file() {
     let found = read(&store, "T", 0);
     let segment = store.log.segment_of(0).unwrap();
     let map = segment.map().as_ptr() as usize..segment.map().as_ptr() as usize + segment.map().len();
-    for slice in &found.messages {
+    for slice in slices(&found) {
         assert!(map.contains(&(slice.bytes().as_ptr() as usize)), "copied");
     }
 }
@@ -88,7 +88,7 @@ fn count_and_bytes_limit_a_read_but_the_first_message_always_comes() {
     settle(&store);
     let count = |count_max, bytes_max| {
         let request = ReadRequest { count_max, bytes_max, ..request("T", 0, 0) };
-        store.read(&request).unwrap().messages.len()
+        store.read(&request).unwrap().len()
     };
     assert_eq!(count(32, None), 3, "the transfer limit by bytes");
     assert_eq!(count(2, None), 2);
@@ -98,7 +98,7 @@ fn count_and_bytes_limit_a_read_but_the_first_message_always_comes() {
     for _ in 0..9 {
         put(&store, "U", b"");
     }
-    assert_eq!(read(&store, "U", 0).messages.len(), 5, "the transfer limit by count");
+    assert_eq!(read(&store, "U", 0).len(), 5, "the transfer limit by count");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_tag_filter_decides_by_hash_and_then_by_the_tag_itself() {
         let filter = filter(expression);
         let found = store.read(&ReadRequest { filter: Some(&filter), ..request("T", 0, 0) }).unwrap();
         assert_eq!(found.next_offset, 5);
-        found.messages.iter().map(|slice| slice.record().unwrap().queue_offset()).collect()
+        slices(&found).iter().map(|slice| slice.record().unwrap().queue_offset()).collect()
     };
     assert_eq!(offsets("Aa"), [0, 3]);
     assert_eq!(offsets("BB || C"), [1, 2]);
