@@ -58,7 +58,7 @@ def test_counters_tell_puts_bytes_and_refusals(tmp_path: Path) -> None:
         assert stats["topics"] == {"A": (3, sum(sizes))}
         assert stats["put_calls"] == 3
         assert stats["refused"] == {"MESSAGE_ILLEGAL": 1}
-        assert stats["slowest_put_us"] > 0
+        assert stats["slowest_put_ms"] >= 0
         assert stats["log_syncs"] >= 1
 
 

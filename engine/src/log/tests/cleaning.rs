@@ -62,7 +62,7 @@ fn a_file_that_a_reader_holds_stays_until_it_is_forced_and_the_reader_reads_on()
     assert!(dir.path().join("commitlog").join(file_name(0)).exists());
     let gone = store.delete_first_log_file(true).unwrap().unwrap();
     assert!(!gone.exists());
-    for (n, slice) in held.slices().enumerate() {
+    for (n, slice) in slices(&held).iter().enumerate() {
         let record = slice.record().unwrap();
         assert_eq!((record.queue_offset(), record.body()), (n as i64, &[7; 500][..]));
     }
@@ -105,7 +105,7 @@ fn queue_and_index_files_follow_the_log() {
 #[test]
 fn a_file_that_is_not_on_disk_or_not_dispatched_stays() {
     let dir = directory();
-    let store = open_with(dir.path(), |config| config.flush_interval = Duration::from_secs(3600));
+    let store = open_with(dir.path(), |config| config.flush_interval = Duration::from_hours(1));
     store.dispatcher.set_confirm_limit(Some(0));
     while store.log.segments().len() < 3 {
         put(&store, "T", &[7; 1024]);
@@ -155,7 +155,7 @@ fn appends_and_reads_go_on_while_files_go() {
             let mut offset = 0;
             while !stop.load(std::sync::atomic::Ordering::Relaxed) {
                 let found = store.read(&request("T", 0, offset)).unwrap();
-                for (n, slice) in found.slices().enumerate() {
+                for (n, slice) in slices(&found).iter().enumerate() {
                     let record = slice.record().unwrap();
                     assert!(record.body_is_intact() && record.queue_offset() >= offset + n as i64);
                 }
@@ -172,4 +172,18 @@ fn appends_and_reads_go_on_while_files_go() {
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
         assert_eq!(deleted, 20);
     });
+}
+
+#[test]
+fn a_queue_whose_messages_have_all_expired_keeps_its_place_after_a_kill() {
+    let dir = directory();
+    let store = open(dir.path());
+    put_numbered(&store, "Quiet", 3);
+    fill_files(&store, "Busy", 3);
+    store.flush().unwrap();
+    store.delete_first_log_file(false).unwrap().unwrap();
+    let copy = killed(dir.path());
+    let store = open(copy.path());
+    assert_eq!(put(&store, "Quiet", b"3").queue_offset, 3);
+    assert_eq!(bodies(&store, "Quiet"), [b"3"]);
 }

@@ -114,7 +114,7 @@ fn with_sync_flush_readers_see_what_is_on_disk() {
     let dir = directory();
     let store = open_with(dir.path(), |config| {
         config.flush_mode = FlushMode::Sync;
-        config.flush_interval = Duration::from_secs(3600);
+        config.flush_interval = Duration::from_hours(1);
         config.sync_flush_timeout = Duration::from_millis(1);
     });
     let busy = (store.flusher.leading.lock(), store.log.flushing.lock());

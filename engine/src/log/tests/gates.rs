@@ -123,7 +123,11 @@ fn the_lock_counts_as_free_after_every_append_also_a_failed_one() {
     let store = open_with(dir.path(), |config| config.page_cache_busy = Duration::ZERO);
     put(&store, "T", b"x");
     assert_eq!(store.log.lock_held_ms(), 0);
-    assert_eq!(status(&store, &draft("T", &[0; 70_000])), PutStatus::MessageIllegal, "larger than a file");
+    assert_eq!(
+        status(&store, &draft("T", &vec![0; 70_000])),
+        PutStatus::MessageIllegal,
+        "larger than a file"
+    );
     assert_eq!(store.log.lock_held_ms(), 0);
     thread::sleep(Duration::from_millis(30));
     put(&store, "T", b"x");
@@ -132,7 +136,7 @@ fn the_lock_counts_as_free_after_every_append_also_a_failed_one() {
     drop(lock);
 }
 
-// shows: ST-15, CL-09, U-25
+// shows: ST-15, CL-09, U-25, SS-01
 #[test]
 fn slow_puts_and_slow_locks_are_told() {
     let dir = directory();

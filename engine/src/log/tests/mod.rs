@@ -28,6 +28,7 @@ use super::notes::{Level, Notes};
 use super::put::{PutStatus, Refusal};
 use super::read::{GetStatus, ReadRequest, ReadResult};
 use super::store::Store;
+use super::view::Slice;
 use crate::message::{Draft, properties, samples};
 
 /// Long enough for any machine; nobody waits for it unless the test fails.
@@ -97,7 +98,7 @@ fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-fn request<'a>(topic: &'a str, queue_id: i32, offset: i64) -> ReadRequest<'a> {
+fn request(topic: &str, queue_id: i32, offset: i64) -> ReadRequest<'_> {
     ReadRequest {
         topic: topic.as_bytes(),
         queue_id,
@@ -114,6 +115,10 @@ fn read(store: &Store, topic: &str, offset: i64) -> ReadResult {
     store.read(&request(topic, 0, offset)).unwrap()
 }
 
+fn slices(found: &ReadResult) -> Vec<Slice> {
+    (0..found.len()).map(|index| found.get(index).unwrap()).collect()
+}
+
 /// The bodies of a queue from its minimum on.
 fn bodies_of(store: &Store, topic: &str, queue_id: i32) -> Vec<Vec<u8>> {
     settle(store);
@@ -125,7 +130,7 @@ fn bodies_of(store: &Store, topic: &str, queue_id: i32) -> Vec<Vec<u8>> {
         if found.status != GetStatus::Found {
             return bodies;
         }
-        bodies.extend(found.slices().map(|slice| slice.record().unwrap().body().to_vec()));
+        bodies.extend(slices(&found).iter().map(|slice| slice.record().unwrap().body().to_vec()));
         offset = found.next_offset;
     }
 }

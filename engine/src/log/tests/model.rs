@@ -10,7 +10,7 @@ use super::*;
 enum Step {
     Put { topic: usize, queue_id: i32, size: usize },
     Batch { topic: usize, queue_id: i32, sizes: Vec<usize> },
-    Read { topic: usize, queue_id: i32, from: f64 },
+    Read { topic: usize, queue_id: i32, percent: usize },
     Expire,
     Flush,
     Close,
@@ -26,7 +26,7 @@ fn step() -> impl Strategy<Value = Step> {
         12 => (place(), size()).prop_map(|((topic, queue_id), size)| Step::Put { topic, queue_id, size }),
         4 => (place(), prop::collection::vec(size(), 1..5))
             .prop_map(|((topic, queue_id), sizes)| Step::Batch { topic, queue_id, sizes }),
-        4 => (place(), 0.0..1.2f64).prop_map(|((topic, queue_id), from)| Step::Read { topic, queue_id, from }),
+        4 => (place(), 0..120usize).prop_map(|((topic, queue_id), percent)| Step::Read { topic, queue_id, percent }),
         1 => Just(Step::Expire),
         1 => Just(Step::Flush),
         1 => Just(Step::Close),
@@ -34,10 +34,13 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+/// Where a message stands, and its body.
+type Stored = (u64, Vec<u8>);
+
 /// What a store should hold: for each queue where its messages stand, and their bodies.
 #[derive(Default)]
 struct Model {
-    queues: BTreeMap<(usize, i32), Vec<(u64, Vec<u8>)>>,
+    queues: BTreeMap<(usize, i32), Vec<Stored>>,
     next_body: u64,
 }
 
@@ -98,12 +101,12 @@ proptest! {
                         Err(refusal) => prop_assert_eq!(refusal.status, PutStatus::MessageIllegal),
                     }
                 }
-                Step::Read { topic, queue_id, from } => {
+                Step::Read { topic, queue_id, percent } => {
                     settle(&store);
                     let Some(queue) = model.queues.get(&(topic, queue_id)) else { continue };
-                    let offset = (queue.len() as f64 * from) as i64;
+                    let offset = (queue.len() * percent / 100) as i64;
                     let found = store.read(&request(TOPICS[topic], queue_id, offset)).unwrap();
-                    for (n, slice) in found.slices().enumerate() {
+                    for (n, slice) in slices(&found).iter().enumerate() {
                         let record = slice.record().unwrap();
                         let at = record.queue_offset() as usize;
                         prop_assert!(at >= offset as usize + n);

@@ -55,7 +55,7 @@ fn what_is_read_lies_in_the_map_of_the_file() {
     let found = read(&store, "T", 0);
     let segment = store.log.segment_of(0).unwrap();
     let map = segment.map().as_ptr() as usize..segment.map().as_ptr() as usize + segment.map().len();
-    for slice in found.slices() {
+    for slice in slices(&found) {
         assert!(map.contains(&(slice.bytes().as_ptr() as usize)), "copied");
     }
 }
@@ -115,7 +115,7 @@ fn a_tag_filter_decides_by_hash_and_then_by_the_tag_itself() {
         let filter = filter(expression);
         let found = store.read(&ReadRequest { filter: Some(&filter), ..request("T", 0, 0) }).unwrap();
         assert_eq!(found.next_offset, 5);
-        found.slices().map(|slice| slice.record().unwrap().queue_offset()).collect()
+        slices(&found).iter().map(|slice| slice.record().unwrap().queue_offset()).collect()
     };
     assert_eq!(offsets("Aa"), [0, 3]);
     assert_eq!(offsets("BB || C"), [1, 2]);

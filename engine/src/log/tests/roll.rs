@@ -42,7 +42,7 @@ fn all_topics_go_into_files_of_one_size_named_by_their_start() {
 fn what_does_not_fit_ends_the_file_with_a_blank_record_and_goes_into_the_next() {
     let dir = directory();
     let store = open(dir.path());
-    let first = put(&store, "T", &[1; 60_000]);
+    let first = put(&store, "T", &vec![1; 60_000]);
     let second = put(&store, "T", &[2; 10_000]);
     assert_eq!(second.physical_offset, FILE);
     let end = first.size as usize;
@@ -74,7 +74,7 @@ fn eight_bytes_are_always_left_for_the_blank_record() {
 fn a_batch_that_does_not_fit_moves_as_a_whole() {
     let dir = directory();
     let store = open(dir.path());
-    let first = put(&store, "T", &[1; 60_000]);
+    let first = put(&store, "T", &vec![1; 60_000]);
     let (small, large) = ([2; 100], [3; 8000]);
     let placed = store.put_batch(&[draft("T", &small), draft("T", &large)], true).unwrap();
     assert_eq!((placed.physical_offset, placed.queue_offset), (FILE, 1));
@@ -84,7 +84,8 @@ fn a_batch_that_does_not_fit_moves_as_a_whole() {
     assert!(matches!(look(&bytes[end..]), Ok(Found::Blank { .. })));
     assert!(bytes[end + 8..].iter().all(|&byte| byte == 0), "nothing of it stayed behind");
     assert_eq!(bodies(&store, "T").len(), 3);
-    let too_large = [draft("T", &[4; 40_000]), draft("T", &[5; 40_000])];
+    let half = vec![4; 40_000];
+    let too_large = [draft("T", &half), draft("T", &half)];
     assert_eq!(store.put_batch(&too_large, true).unwrap_err().status, PutStatus::MessageIllegal);
     assert_eq!(bodies(&store, "T").len(), 3);
 }

@@ -5,7 +5,7 @@ use crate::log::config::TransientPoolConfig;
 use crate::log::segment::file_name;
 
 const FILE: u64 = 64 * 1024;
-const HOUR: Duration = Duration::from_secs(3600);
+const HOUR: Duration = Duration::from_hours(1);
 
 /// Nothing is committed or flushed by itself, unless a file is full.
 fn by_hand(config: &mut StoreConfig) {
@@ -123,8 +123,8 @@ fn without_a_buffer_left_an_append_fails_fast_or_goes_to_the_map() {
         });
         // Nobody commits, so that the only buffer stays with the first file.
         let committing = store.log.pool.as_ref().unwrap().committing.lock();
-        put(&store, "T", &[0; 60_000]);
-        let second = store.put(&draft("T", &[1; 60_000]), true);
+        put(&store, "T", &vec![0; 60_000]);
+        let second = store.put(&draft("T", &vec![1; 60_000]), true);
         if fail_fast {
             let refused = second.unwrap_err();
             assert_eq!(refused.status, PutStatus::CreateMappedFileFailed);
@@ -135,7 +135,7 @@ fn without_a_buffer_left_an_append_fails_fast_or_goes_to_the_map() {
         }
         drop(committing);
         store.log.commit(0).unwrap();
-        put(&store, "T", &[2; 60_000]);
+        put(&store, "T", &vec![2; 60_000]);
         store.log.commit(0).unwrap();
         store.dispatcher.signal.raise();
         assert_eq!(bodies(&store, "T").len(), if fail_fast { 2 } else { 3 });
@@ -158,7 +158,7 @@ fn the_commit_thread_commits_pages_at_once_and_single_bytes_after_the_thorough_i
     put(&store, "T", b"small");
     thread::sleep(Duration::from_millis(150));
     assert_eq!(store.log.readable(), 0);
-    put(&store, "T", &[1; 5 * 4096]);
+    put(&store, "T", &vec![1; 5 * 4096]);
     eventually("a commit", || store.log.readable() == store.log.written());
     eventually("a flush", || store.log.flushed() == store.log.written());
     drop(store);
@@ -202,5 +202,7 @@ fn each_buffer_is_as_large_as_a_file_and_locked_into_memory() {
     let pool = store.log.pool.as_ref().unwrap();
     let buffers: Vec<_> = std::iter::from_fn(|| pool.lend()).collect();
     assert_eq!(buffers.iter().map(|buffer| buffer.len() as u64).collect::<Vec<_>>(), [FILE; 5]);
-    buffers.into_iter().for_each(|buffer| pool.give_back(buffer));
+    for buffer in buffers {
+        pool.give_back(buffer);
+    }
 }
