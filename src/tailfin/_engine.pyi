@@ -9,7 +9,26 @@ with RocketMQ's key, and `tailfin.config` is the only place that knows the defau
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, final
 
-__all__: list[str]
+from typing_extensions import disjoint_base
+
+__all__ = [
+    "AppendRefused",
+    "Appended",
+    "LogStore",
+    "Message",
+    "OfflineLog",
+    "ReadResult",
+    "StoreClosed",
+    "StoreDamaged",
+    "StoreError",
+    "StoreLocked",
+    "decode_batch",
+    "decode_message_id",
+    "encode_batch",
+    "encode_message_id",
+    "encode_record",
+    "java_hash",
+]
 
 class StoreError(Exception):
     """Base of what the engine raises about a store; an operating system error is an `OSError`."""
@@ -137,13 +156,14 @@ class ReadResult:
     def __getitem__(self, index: int, /) -> Message: ...
     def __iter__(self) -> Iterator[Message]: ...
 
+@disjoint_base
 class LogStore:
     """RocketMQ's log store. `tailfin.store.Store` is its face; use that."""
 
     def __new__(cls, path: str, options: Mapping[str, int | bool | str]) -> LogStore:
         """Open the store in `path`, recover it, and start its threads.
 
-        `options` holds every engine key of `tailfin.config.store` (a missing or unknown one is a `ValueError`).
+        `options` holds every engine key of `tailfin.config.store`; a missing or unknown one is an error.
         """
     def append(
         self,
@@ -257,7 +277,9 @@ class LogStore:
     def set_confirm_limit(self, physical_offset: int | None) -> None:
         """Let readers see nothing at or beyond this offset (replication's word); None lifts the limit."""
     def set_writable(self, reason: str, writable: bool) -> None:
-        """Raise or clear one running flag: `"disk_full"`, `"logic_disk_full"`, `"fenced"`, `"not_writable"`."""
+        """Clear or raise a running flag: `"disk_full"`, `"logic_disk_full"`, `"fenced"`, `"not_writable"`."""
+    def set_max_message_size(self, size: int) -> None:
+        """Change `maxMessageSize`, from the next append on."""
     def running_flags(self) -> int:
         """RocketMQ's running flag bits (0: readable and writable)."""
     def log_files(self) -> list[tuple[int, int, int, bool]]:
@@ -267,7 +289,7 @@ class LogStore:
     def delete_expired_queue_files(self) -> int:
         """Delete queue and index files whose messages are all gone from the log; return how many."""
     def stats(self) -> dict[str, Any]:
-        """Counters since opening: puts, bytes, refusals by status, slowest put, dispatch lag, memory."""
+        """Counters since opening: puts, bytes, refusals by status, slowest put, syncs, dispatch lag, maps."""
     def notes(self) -> list[tuple[str, str]]:
         """Take what the engine has to say: (`"info" | "warning" | "error"`, text)."""
     def close(self) -> None:
@@ -299,7 +321,7 @@ def encode_record(
     *,
     topic: str,
     body: bytes,
-    properties: bytes = b"",
+    properties: bytes = ...,
     queue_id: int = 0,
     flag: int = 0,
     sys_flag: int = 0,

@@ -20,6 +20,7 @@ from tests.crash import stores
 from tests.crash.stores import History, Written
 
 FLIP_SECONDS_MAX = 30
+BASES = ("clean", "killed", "crashed")
 KINDS = ("commitlog", "consumequeue", "index", "checkpoint")
 WEIGHTS = (50, 25, 15, 10)
 
@@ -36,9 +37,9 @@ class Flip:
 
     @classmethod
     def choose(cls, folder: Path, rng: random.Random) -> "Flip":
-        base = rng.choice(("clean", "unclean"))
+        base = rng.choice(BASES)
         (kind,) = rng.choices(KINDS, WEIGHTS)
-        root = folder / base
+        root = folder / ("clean" if base == "clean" else "unclean")
         files = sorted(each for each in root.rglob("*") if each.is_file())
         file = rng.choice([each for each in files if each.relative_to(root).parts[0] == kind])
         size = file.stat().st_size
@@ -159,11 +160,19 @@ class Judge:
                     yield f"query {key} finds nothing"
 
 
+def restore(folder: Path, base: str, work: Path) -> Path:
+    """Put a whole store into the work folder: closed, killed, or from a machine that went down."""
+    stores.copy(folder / ("clean" if base == "clean" else "unclean"), work)
+    if base == "crashed":
+        (work / "abort").write_text("1\nanother-boot")
+    return work
+
+
 def usual_notes(folder: Path, work: Path) -> frozenset[str]:
     """Return what is said of the stores as they are: after a kill there is always something."""
     notes: set[str] = set()
-    for base in ("clean", "unclean"):
-        store = stores.open_engine(stores.copy(folder / base, work))
+    for base in BASES:
+        store = stores.open_engine(restore(folder, base, work))
         notes.update(text for _, text in store.notes())
         store.close()
     return frozenset(notes)
@@ -173,7 +182,7 @@ def try_flip(
     folder: Path, work: Path, history: History, usual: frozenset[str], flip: Flip
 ) -> tuple[str, list[str]]:
     """Flip one byte, open, compare; returns the outcome and the complaints."""
-    stores.copy(folder / flip.base, work)
+    restore(folder, flip.base, work)
     flip.apply(work)
     try:
         store = stores.open_engine(work)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::config::StoreConfig;
 use super::index::{IndexRequest, IndexService};
 use super::notes::{Level, Notes};
-use super::queue::{Appended, ConsumeQueue, QueueTable, Unit};
+use super::queue::{Appended, ConsumeQueue, QueueTable, RecentQueues, Unit};
 use crate::error::Result;
 use crate::message::ids::{key_hash, tags_code};
 use crate::message::layout::RECORD_BYTES_MIN;
@@ -47,21 +47,31 @@ impl Derived {
     }
 
     /// Enter a record into its own queue. Half and rolled-back messages have none.
-    pub fn enqueue(&self, record: &Record<'_>, properties: &DispatchProperties<'_>) -> Result<Taken> {
+    pub fn enqueue(
+        &self,
+        recent: &mut RecentQueues,
+        record: &Record<'_>,
+        properties: &DispatchProperties<'_>,
+    ) -> Result<Taken> {
         if !record.transaction_type().is_consumable() {
             return Ok(Taken::Yes);
         }
-        let queue = self.queues.get_or_create(record.topic(), record.queue_id())?;
-        put(&queue, record.queue_offset(), self.unit(record, properties), record)
+        let queue = recent.get(&self.queues, record.topic(), record.queue_id())?;
+        put(queue, record.queue_offset(), self.unit(record, properties), record)
     }
 
     /// Enter a record into the further queues that it names.
-    pub fn enqueue_light(&self, record: &Record<'_>, properties: &DispatchProperties<'_>) -> Result<()> {
+    pub fn enqueue_light(
+        &self,
+        recent: &mut RecentQueues,
+        record: &Record<'_>,
+        properties: &DispatchProperties<'_>,
+    ) -> Result<()> {
         for (name, queue_id, offset) in self.light_places(record, properties) {
-            let queue = self.queues.get_or_create(name, queue_id)?;
+            let queue = recent.get(&self.queues, name, queue_id)?;
             let unit = self.unit(record, properties);
-            if let Taken::Gap { expected } = put(&queue, offset, unit, record)? {
-                self.close_gap(&queue, expected, offset, unit)?;
+            if let Taken::Gap { expected } = put(queue, offset, unit, record)? {
+                self.close_gap(queue, expected, offset, unit)?;
             }
         }
         Ok(())

@@ -1,5 +1,7 @@
 //! The dispatcher: follows the log and makes what is confirmed consumable.
 
+use std::hint;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -10,6 +12,7 @@ use super::config::FlushMode;
 use super::derived::{Derived, Taken};
 use super::flags::{Flag, Flags};
 use super::notes::Level;
+use super::queue::RecentQueues;
 use super::segment::Segment;
 use super::signal::Signal;
 use crate::error::Result;
@@ -23,6 +26,15 @@ const SPIN_TURNS: u32 = 400;
 const CATCH_UP_MAX: Duration = Duration::from_secs(1);
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
+/// What came of looking for work.
+enum Advance {
+    Moved,
+    /// There is nothing whole to dispatch up to what is confirmed now.
+    Stands {
+        confirmed: u64,
+    },
+}
+
 #[derive(Debug)]
 pub struct Dispatcher {
     log: Arc<CommitLog>,
@@ -35,6 +47,8 @@ pub struct Dispatcher {
     position: AtomicU64,
     /// Store timestamp of the last record before `position`; moves after it.
     timestamp: AtomicI64,
+    /// From where on messages are not indexed, because that failed; `u64::MAX` while it works.
+    index_stands_at: AtomicU64,
     /// Replication's word on how far readers may see; `u64::MAX` without one.
     confirm_limit: AtomicU64,
 }
@@ -49,6 +63,7 @@ impl Dispatcher {
             signal,
             position: AtomicU64::new(0),
             timestamp: AtomicI64::new(0),
+            index_stands_at: AtomicU64::new(u64::MAX),
             confirm_limit: AtomicU64::new(u64::MAX),
         }
     }
@@ -95,18 +110,27 @@ impl Dispatcher {
         self.confirmed().saturating_sub(self.position())
     }
 
+    /// Whether messages are left out of the index until it can be written again.
+    pub fn index_stands(&self) -> bool {
+        self.index_stands_at.load(Ordering::Acquire) != u64::MAX
+    }
+
     /// The dispatch thread. On stop it first works off what is there.
     pub fn run(&self, stop: &AtomicBool) {
+        let mut recent = RecentQueues::default();
+        let mut index_tried = Instant::now();
         loop {
-            self.signal.lower();
-            match self.advance() {
-                Ok(true) => {}
-                Ok(false) | Err(_) if stop.load(Ordering::Acquire) => return,
-                Ok(false) => {
-                    if !self.signal.spin(SPIN_TURNS) {
-                        self.signal.wait(None);
-                    }
+            if self.index_stands() && index_tried.elapsed() >= RETRY_PAUSE {
+                self.index_again();
+                index_tried = Instant::now();
+            }
+            match self.advance(&mut recent) {
+                Ok(Advance::Moved) => {}
+                Ok(Advance::Stands { .. }) | Err(_) if stop.load(Ordering::Acquire) => {
+                    self.index_again();
+                    return;
                 }
+                Ok(Advance::Stands { confirmed }) => self.idle(confirmed, stop),
                 Err(error) => {
                     if self.flags.raise(Flag::QueueError) {
                         self.log.notes().say(
@@ -117,27 +141,50 @@ impl Dispatcher {
                             ),
                         );
                     }
+                    self.signal.lower();
                     self.signal.wait(Some(RETRY_PAUSE));
                 }
             }
         }
     }
 
-    /// Dispatch the next stretch of the log. Returns whether there was one.
-    fn advance(&self) -> Result<bool> {
+    /// Wait until more is confirmed: a while by watching, which costs the log's writer nothing, then asleep.
+    fn idle(&self, confirmed: u64, stop: &AtomicBool) {
+        for _ in 0..SPIN_TURNS {
+            if self.confirmed() != confirmed {
+                return;
+            }
+            hint::spin_loop();
+        }
+        self.signal.lower();
+        if self.confirmed() == confirmed && !stop.load(Ordering::Acquire) {
+            self.signal.wait(self.index_stands().then_some(RETRY_PAUSE));
+        }
+    }
+
+    /// Dispatch the next stretch of the log.
+    fn advance(&self, recent: &mut RecentQueues) -> Result<Advance> {
         let from = self.position();
         let confirmed = self.confirmed();
         if from >= confirmed {
-            return Ok(false);
+            return Ok(Advance::Stands { confirmed });
         }
         let Some(segment) = self.log.segment_of(from) else {
             // Deleted under us: the disk was full. What is gone cannot be dispatched.
-            self.position.store(self.log.min_offset().max(from), Ordering::Release);
-            return Ok(true);
+            let min = self.log.min_offset().max(from);
+            self.log.notes().say(
+                Level::Warning,
+                format!("dispatch stood at offset {from}, below the log's start; it goes on at {min}"),
+            );
+            self.position.store(min, Ordering::Release);
+            return Ok(Advance::Moved);
         };
         let end = confirmed.min(segment.end()).min(from + STRETCH_BYTES);
-        let (reached, timestamp) = self.dispatch_range(&segment, from, end, confirmed)?;
+        let (reached, timestamp) = self.dispatch_range(recent, &segment, from..end, confirmed)?;
         segment.map().check()?;
+        if reached == from {
+            return Ok(Advance::Stands { confirmed });
+        }
         self.position.store(reached, Ordering::Release);
         if timestamp > 0 {
             self.timestamp.store(timestamp, Ordering::Release);
@@ -146,17 +193,26 @@ impl Dispatcher {
             self.log.notes().say(Level::Info, format!("dispatch goes on at offset {reached}"));
         }
         self.arrivals.announce();
-        Ok(true)
+        Ok(Advance::Moved)
     }
 
-    fn dispatch_range(&self, segment: &Segment, from: u64, soft_end: u64, end: u64) -> Result<(u64, i64)> {
-        let mut at = from;
+    /// Dispatch records that start in `range`; none may reach past `end`.
+    fn dispatch_range(
+        &self,
+        recent: &mut RecentQueues,
+        segment: &Segment,
+        range: Range<u64>,
+        end: u64,
+    ) -> Result<(u64, i64)> {
+        let mut at = range.start;
         let mut timestamp = 0;
-        while at < soft_end {
-            let limit = end.min(segment.end()) - segment.start();
+        // Replication may confirm half a record: look at whole ones, and stop before what is not confirmed.
+        let limit = self.log.readable().min(segment.end()) - segment.start();
+        while at < range.end {
             match look(segment.bytes((at - segment.start()) as usize..limit as usize)) {
+                Ok(Found::Record(record)) if at + record.size() as u64 > end => break,
                 Ok(Found::Record(record)) => {
-                    self.dispatch(&record)?;
+                    self.dispatch(recent, &record)?;
                     timestamp = record.store_timestamp();
                     at += record.size() as u64;
                 }
@@ -178,9 +234,9 @@ impl Dispatcher {
         Ok((at, timestamp))
     }
 
-    fn dispatch(&self, record: &Record<'_>) -> Result<()> {
+    fn dispatch(&self, recent: &mut RecentQueues, record: &Record<'_>) -> Result<()> {
         let properties = DispatchProperties::for_dispatch(record.properties());
-        match self.derived.enqueue(record, &properties)? {
+        match self.derived.enqueue(recent, record, &properties)? {
             Taken::Yes => {}
             Taken::Gap { expected } => {
                 let queue = self.derived.queues.get_or_create(record.topic(), record.queue_id())?;
@@ -198,7 +254,45 @@ impl Dispatcher {
                 ),
             ),
         }
-        self.derived.enqueue_light(record, &properties)?;
-        self.derived.index(record, &properties)
+        self.derived.enqueue_light(recent, record, &properties)?;
+        if !self.index_stands()
+            && let Err(error) = self.derived.index(record, &properties)
+        {
+            // The index only helps to find messages; it must not keep them from their readers.
+            let offset = record.physical_offset().cast_unsigned();
+            self.index_stands_at.store(offset, Ordering::Release);
+            self.log.notes().say(
+                Level::Error,
+                format!("messages from offset {offset} on wait to be indexed until that works: {error}"),
+            );
+        }
+        Ok(())
+    }
+
+    /// Index what had to wait.
+    fn index_again(&self) {
+        let (mut at, end) = (self.index_stands_at.load(Ordering::Acquire), self.position());
+        while at < end {
+            let Some(segment) = self.log.segment_of(at) else {
+                at = self.log.min_offset().max(at + 1);
+                continue;
+            };
+            let limit = end.min(segment.end()) - segment.start();
+            match look(segment.bytes((at - segment.start()) as usize..limit as usize)) {
+                Ok(Found::Record(record)) => {
+                    let properties = DispatchProperties::for_dispatch(record.properties());
+                    if self.derived.index(&record, &properties).is_err() {
+                        self.index_stands_at.store(at, Ordering::Release);
+                        return;
+                    }
+                    at += record.size() as u64;
+                }
+                _ => at = segment.end(),
+            }
+        }
+        if self.index_stands() {
+            self.index_stands_at.store(u64::MAX, Ordering::Release);
+            self.log.notes().say(Level::Info, format!("all messages up to offset {end} are indexed again"));
+        }
     }
 }

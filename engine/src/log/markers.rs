@@ -18,7 +18,19 @@ fn parent(path: &Path) -> &Path {
     path.parent().unwrap_or(path)
 }
 
+/// How the store's last run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LastStop {
+    Orderly,
+    /// The process died and the machine went on: all that was written is in the page cache, or on disk.
+    Killed,
+    /// The machine may have gone down: what was not synced may be lost, page by page.
+    Crashed,
+}
+
 /// The file `abort`: it lies there from start to clean exit, so finding it at a start means a crash.
+///
+/// Its text is the process id, as Java has it, and then the machine's boot, which tells the two crashes apart.
 #[derive(Debug)]
 pub struct AbortFile {
     path: PathBuf,
@@ -29,15 +41,24 @@ impl AbortFile {
         Self { path: path.to_path_buf() }
     }
 
-    pub fn exists(&self) -> Result<bool> {
-        self.path.try_exists().map_err(|source| Error::io("inspect", &self.path, source))
+    pub fn last_stop(&self) -> Result<LastStop> {
+        match fs::read(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(LastStop::Orderly),
+            Err(source) => Err(Error::io("read", &self.path, source)),
+            Ok(text) => {
+                let boot = text.split(|&byte| byte == b'\n').nth(1);
+                let same_boot = boot.is_some_and(|boot| boot_id().is_some_and(|now| now.as_bytes() == boot));
+                Ok(if same_boot { LastStop::Killed } else { LastStop::Crashed })
+            }
+        }
     }
 
-    /// Write the file, with the process id as its text, and wait for the disk.
+    /// Write the file and wait for the disk.
     pub fn create(&self) -> Result<()> {
         let write = || {
             let mut file = File::create(&self.path)?;
-            match file.write_all(process::id().to_string().as_bytes()) {
+            let boot = boot_id().map_or_else(String::new, |boot| format!("\n{boot}"));
+            match write!(file, "{}{boot}", process::id()) {
                 // That it is there is what counts, and a store on a full disk must open to be cleaned.
                 Err(error) if error.kind() == io::ErrorKind::StorageFull => {}
                 written => written?,
@@ -56,6 +77,12 @@ impl AbortFile {
             Ok(()) => sync_directory(parent(&self.path)),
         }
     }
+}
+
+/// A name for the time since the machine started, where the system has one.
+fn boot_id() -> Option<String> {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(text.trim().to_owned()).filter(|id| !id.is_empty())
 }
 
 /// The file `lock`, held: no other store, Java's included, opens this root until it is dropped.
@@ -137,14 +164,25 @@ mod tests {
     fn the_abort_file_lies_there_between_create_and_remove() {
         let dir = tempfile::tempdir().unwrap();
         let abort = AbortFile::at(&dir.path().join("abort"));
-        assert!(!abort.exists().unwrap());
+        assert_eq!(abort.last_stop().unwrap(), LastStop::Orderly);
         abort.create().unwrap();
-        assert!(AbortFile::at(&dir.path().join("abort")).exists().unwrap());
-        assert_eq!(fs::read_to_string(dir.path().join("abort")).unwrap(), process::id().to_string());
+        let text = fs::read_to_string(dir.path().join("abort")).unwrap();
+        assert_eq!(text.lines().next().unwrap(), process::id().to_string());
+        assert_eq!(AbortFile::at(&dir.path().join("abort")).last_stop().unwrap(), LastStop::Killed);
         abort.create().unwrap();
         abort.remove().unwrap();
-        assert!(!abort.exists().unwrap());
+        assert_eq!(abort.last_stop().unwrap(), LastStop::Orderly);
         abort.remove().unwrap();
+    }
+
+    #[test]
+    fn an_abort_file_of_another_boot_or_of_java_means_that_the_machine_may_have_crashed() {
+        let dir = tempfile::tempdir().unwrap();
+        for text in ["4711", "4711\nanother-boot", ""] {
+            fs::write(dir.path().join("abort"), text).unwrap();
+            let abort = AbortFile::at(&dir.path().join("abort"));
+            assert_eq!(abort.last_stop().unwrap(), LastStop::Crashed, "{text:?}");
+        }
     }
 
     // shows: CK-04, CK-05, CK-06

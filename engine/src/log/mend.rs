@@ -1,16 +1,18 @@
 //! Units of a queue against the records they stand for. A damaged unit is mended from the log.
 
+use super::derived::parse_number;
 use super::notes::Level;
 use super::queue::{ConsumeQueue, Unit};
-use super::read::{Slice, belongs};
 use super::recover::find_intact;
 use super::store::Store;
+use super::view::{Seen, View};
 use crate::error::Result;
-use crate::message::{Found, look};
+use crate::message::layout::property;
+use crate::message::{Record, properties};
 
 /// What a unit leads to.
-pub(super) enum Looked {
-    Message(Slice),
+pub(super) enum Looked<'a> {
+    Message(Record<'a>),
     /// A place that was never filled.
     Blank,
     /// The log no longer has it.
@@ -19,57 +21,57 @@ pub(super) enum Looked {
 
 impl Store {
     /// Follow a unit to its record, and mend the unit when it does not lead there.
-    pub(super) fn look_at(&self, queue: &ConsumeQueue, offset: i64, unit: Unit) -> Result<Looked> {
-        if unit.is_blank() {
-            return Ok(Looked::Blank);
+    pub(super) fn look_at<'v>(
+        &self,
+        view: &'v mut View<'_>,
+        queue: &ConsumeQueue,
+        offset: i64,
+        unit: Unit,
+    ) -> Result<Looked<'v>> {
+        let mut physical = unit.physical_offset;
+        if !leads_home(view, queue, offset, unit)? {
+            if unit.is_blank() {
+                return Ok(Looked::Blank);
+            }
+            if self.is_expired(unit) && !self.follows_living(queue, offset)? {
+                return Ok(Looked::Expired);
+            }
+            physical = self.mend(view, queue, offset, unit)?;
         }
-        if let Some(slice) = self.record_of(queue, offset, unit)? {
-            return Ok(Looked::Message(slice));
+        match view.record(physical.cast_unsigned())? {
+            Some(record) => Ok(Looked::Message(record)),
+            None => Err(self.damaged_message(queue, offset, physical)),
         }
-        let min = self.log.min_offset().cast_signed();
-        let is_expired = |unit: &Unit| unit.is_valid() && unit.physical_offset < min;
-        // What comes after a message that is still there cannot be expired: then the unit is damaged.
-        let follows_living = || -> Result<bool> {
-            Ok(queue.unit_at(offset - 1)?.is_some_and(|before| before.is_valid() && !is_expired(&before)))
-        };
-        if is_expired(&unit) && !follows_living()? {
-            return Ok(Looked::Expired);
-        }
-        self.mend(queue, offset, unit)
     }
 
-    fn record_of(&self, queue: &ConsumeQueue, offset: i64, unit: Unit) -> Result<Option<Slice>> {
-        if !unit.is_valid() {
-            return Ok(None);
-        }
-        let Some(slice) = self.record_at(unit.physical_offset.cast_unsigned())? else { return Ok(None) };
-        let record = slice.record()?;
-        let fits = record.size() == unit.size as usize && belongs(&record, queue, offset);
-        Ok(fits.then_some(slice))
+    fn is_expired(&self, unit: Unit) -> bool {
+        unit.is_valid() && unit.physical_offset < self.log.min_offset().cast_signed()
+    }
+
+    /// Whether the message before is still there: then this one cannot be expired, and its unit is damaged.
+    fn follows_living(&self, queue: &ConsumeQueue, offset: i64) -> Result<bool> {
+        let before = queue.unit_at(offset - 1)?;
+        Ok(before.is_some_and(|before| before.is_valid() && !self.is_expired(before)))
     }
 
     /// Search the log between the neighbours of a damaged unit for the message it stood for.
-    fn mend(&self, queue: &ConsumeQueue, offset: i64, broken: Unit) -> Result<Looked> {
-        let good = |at: i64| -> Result<Option<Unit>> {
-            let unit = queue.unit_at(at)?;
-            Ok(match unit {
-                Some(unit) if self.record_of(queue, at, unit)?.is_some() => Some(unit),
-                _ => None,
-            })
+    fn mend(&self, view: &mut View<'_>, queue: &ConsumeQueue, offset: i64, broken: Unit) -> Result<i64> {
+        let mut neighbour = |at: i64| -> Result<Option<Unit>> {
+            match queue.unit_at(at)? {
+                Some(unit) if leads_home(view, queue, at, unit)? => Ok(Some(unit)),
+                _ => Ok(None),
+            }
         };
-        let from = good(offset - 1)?.map(|unit| unit.physical_offset.cast_unsigned() + unit.size as u64);
-        let to = good(offset + 1)?.map(|unit| unit.physical_offset.cast_unsigned());
+        let from = neighbour(offset - 1)?.map(|unit| unit.physical_end().cast_unsigned());
+        let to = neighbour(offset + 1)?.map(|unit| unit.physical_offset.cast_unsigned());
         let mut at = from.unwrap_or_else(|| self.log.min_offset());
         let end = to.unwrap_or_else(|| self.dispatcher.position());
-        while at < end
-            && let Some(segment) = self.log.segment_of(at)
-        {
-            let position = at - segment.start();
-            let limit = end.min(segment.end()) - segment.start();
-            match look(segment.bytes(position as usize..limit as usize)) {
-                Ok(Found::Record(record)) => {
-                    if record.physical_offset() == at.cast_signed() && belongs(&record, queue, offset) {
-                        queue.replace(offset, self.derived.unit_of(&record))?;
+        while at < end {
+            match view.look(at)? {
+                Seen::Record(record) => {
+                    if belongs(&record, queue, offset) {
+                        let unit = self.derived.unit_of(&record);
+                        queue.replace(offset, unit)?;
                         self.notes.say(
                             Level::Warning,
                             format!(
@@ -78,21 +80,44 @@ impl Store {
                                 queue.queue_id()
                             ),
                         );
-                        return Ok(Looked::Message(Slice::new(
-                            segment.map().clone(),
-                            position as usize,
-                            record.size(),
-                        )));
+                        return Ok(unit.physical_offset);
                     }
                     at += record.size() as u64;
                 }
-                Ok(Found::Blank { .. }) => at = segment.end(),
-                Ok(Found::Nothing) | Err(_) => {
-                    at = find_intact(&segment, position + 1, limit)
+                Seen::NextFile(start) => at = start,
+                Seen::Nothing => {
+                    let Some(segment) = self.log.segment_of(at) else { break };
+                    let position = at - segment.start();
+                    at = find_intact(&segment, position + 1, end.min(segment.end()) - segment.start())
                         .map_or(segment.end(), |position| segment.start() + position);
                 }
             }
         }
         Err(self.damaged_message(queue, offset, broken.physical_offset))
     }
+}
+
+/// Whether a unit leads to the record it stands for.
+fn leads_home(view: &mut View<'_>, queue: &ConsumeQueue, offset: i64, unit: Unit) -> Result<bool> {
+    if !unit.is_valid() {
+        return Ok(false);
+    }
+    let record = view.record(unit.physical_offset.cast_unsigned())?;
+    Ok(record.is_some_and(|record| record.size() == unit.size as usize && belongs(&record, queue, offset)))
+}
+
+/// Whether a record has its place in a queue at `offset`.
+pub(super) fn belongs(record: &Record<'_>, queue: &ConsumeQueue, offset: i64) -> bool {
+    let topic = queue.topic().as_bytes();
+    if record.topic() == topic {
+        return record.queue_id() == queue.queue_id() && record.queue_offset() == offset;
+    }
+    let list = |name| properties::find(record.properties(), name).into_iter().flat_map(comma_separated);
+    list(property::INNER_MULTI_DISPATCH)
+        .zip(list(property::INNER_MULTI_QUEUE_OFFSET))
+        .any(|(name, number)| name == topic && parse_number(number) == Some(offset))
+}
+
+fn comma_separated(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|&byte| byte == b',')
 }

@@ -4,7 +4,7 @@
 //! - writing: `put` → `append` → `commit_log` → `segment` → `mapping`; `pool` holds write buffers
 //! - durability: `flush` for the log, `keeper` for what is derived, `checkpoint`, `markers`
 //! - following: `dispatch` → `derived` → `queue`, `index`; `arrivals` wakes readers
-//! - reading: `read`, `filter`, `mend`; letting go: `expire`
+//! - reading: `read` → `view`, `filter`, `mend`; letting go: `expire`
 //! - starting: `recover`, `rebuild`; without a store: `offline`
 
 pub mod append;
@@ -37,3 +37,6 @@ pub mod segment;
 mod signal;
 pub mod stats;
 pub mod store;
+#[cfg(test)]
+mod tests;
+pub mod view;

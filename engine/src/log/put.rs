@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::append::{AppendFailure, Placed};
-use super::clock::now_ms;
+use super::append::{AppendFailure, Appender, Placed};
+use super::clock::coarse;
 use super::config::FlushMode;
 use super::derived::{is_light_queue_name, is_lmq, light_queue_id, light_queue_names, may_multi_dispatch};
 use super::notes::Level;
@@ -18,9 +18,12 @@ use crate::message::{Draft, Encoding, Prepared, TransactionType, crc, properties
 const RECORD_OVERHEAD_MAX: usize = 64 * 1024;
 /// A writer this far ahead of the dispatcher waits: what is acknowledged is to be consumable.
 const DISPATCH_LAG_MAX: u64 = 64 << 20;
+const DISPATCH_LAG_CHECK: u64 = 1 << 20;
 const DISPATCH_LAG_PAUSE: Duration = Duration::from_micros(200);
 /// A lock held longer than this is a clock that was set, not a busy page cache.
 const LOCK_AGE_MAX_MS: i64 = 10_000_000;
+/// A closed gate says so once for this many refused puts.
+const REFUSALS_PER_NOTE: u64 = 50_000;
 const SLOW_PUT: Duration = Duration::from_millis(500);
 
 /// RocketMQ's answers to a put.
@@ -99,12 +102,12 @@ impl Store {
 
     /// Store messages of one queue as a unit.
     pub fn put_batch(&self, drafts: &[Draft<'_>], wait: bool) -> Result<Placed, Refusal> {
-        let began = Instant::now();
+        let began = coarse();
         let result = self
             .gates(drafts)
             .and_then(|()| self.append(drafts))
             .and_then(|placed| self.settle(placed, wait));
-        let took = began.elapsed();
+        let took = coarse().saturating_sub(began);
         self.stats.took(took);
         if took > SLOW_PUT {
             let bytes: usize = drafts.iter().map(|draft| draft.body.len()).sum();
@@ -123,16 +126,18 @@ impl Store {
             return refuse(PutStatus::ServiceNotAvailable, "the store is closed".into());
         }
         if self.config.is_slave {
-            return refuse(
-                PutStatus::ServiceNotAvailable,
-                "the store is a slave's: write to its master".into(),
-            );
+            let reason = "the store is a slave's: write to its master".to_owned();
+            self.note_closed_gate(&reason);
+            return refuse(PutStatus::ServiceNotAvailable, reason);
         }
         if !self.flags.is_writable() {
-            return refuse(
-                PutStatus::ServiceNotAvailable,
-                format!("the store takes no writes now: {}", self.flags.describe()),
+            let reason = format!(
+                "the store takes no writes now: {} (flags {})",
+                self.flags.describe(),
+                self.flags.bits()
             );
+            self.note_closed_gate(&reason);
+            return refuse(PutStatus::ServiceNotAvailable, reason);
         }
         if self.flusher.has_failed() {
             return refuse(
@@ -140,6 +145,7 @@ impl Store {
                 "the store takes no writes: a flush failed, restart it to recover".into(),
             );
         }
+        self.stats.gate_opened();
         let Some(first) = drafts.first() else {
             return refuse(PutStatus::MessageIllegal, "a batch needs at least one message".into());
         };
@@ -171,6 +177,13 @@ impl Store {
         Ok(())
     }
 
+    /// Producers try again and again: one line for many refusals.
+    fn note_closed_gate(&self, reason: &str) {
+        if self.stats.gate_closed().is_multiple_of(REFUSALS_PER_NOTE) {
+            self.notes.say(Level::Warning, format!("puts are refused: {reason}"));
+        }
+    }
+
     fn check_sizes(&self, draft: &Draft<'_>, in_batch: bool) -> Result<(), Refusal> {
         if draft.properties.len() > PROPERTIES_BYTES_MAX {
             return Err(Refusal::new(
@@ -181,14 +194,11 @@ impl Store {
                 ),
             ));
         }
-        if draft.body.len() > self.config.message_bytes_max {
+        let body_max = self.message_bytes_max.load(Ordering::Relaxed);
+        if draft.body.len() > body_max {
             return Err(Refusal::new(
                 PutStatus::MessageIllegal,
-                format!(
-                    "the body has {} bytes; maxMessageSize allows {}",
-                    draft.body.len(),
-                    self.config.message_bytes_max
-                ),
+                format!("the body has {} bytes; maxMessageSize allows {body_max}", draft.body.len()),
             ));
         }
         if in_batch {
@@ -206,15 +216,18 @@ impl Store {
 
     /// Whether the append lock has been held suspiciously long.
     pub fn is_page_cache_busy(&self) -> bool {
-        let since = self.log.locked_since.load(Ordering::Relaxed);
-        if since == 0 {
-            return false;
-        }
-        let held = now_ms() - since;
+        let held = self.log.lock_held_ms();
         held > self.config.page_cache_busy.as_millis() as i64 && held < LOCK_AGE_MAX_MS
     }
 
+    /// Hold a writer back that the dispatcher cannot follow. Looks only once in a while: the dispatcher's
+    /// position is on a cache line that it changes all the time.
     fn wait_for_dispatch(&self) {
+        let written = self.log.written();
+        if written < self.lag_check_at.load(Ordering::Relaxed) {
+            return;
+        }
+        self.lag_check_at.store(written + DISPATCH_LAG_CHECK, Ordering::Relaxed);
         while self.dispatcher.behind() > DISPATCH_LAG_MAX && self.flags.is_writable() && !self.is_closed() {
             self.dispatcher.signal.raise();
             std::thread::sleep(DISPATCH_LAG_PAUSE);
@@ -223,17 +236,24 @@ impl Store {
 
     fn append(&self, drafts: &[Draft<'_>]) -> Result<Placed, Refusal> {
         let queue = self.queue_for_put(drafts[0].topic, drafts[0].queue_id)?;
-        let placed = if let [draft] = drafts {
-            match self.light_queues_for(draft)? {
-                Some(light) => self.append_to_many(draft, &queue, &light)?,
-                None => self.log.lock().append(&self.prepare(draft)?, &queue)?,
+        if let [draft] = drafts {
+            if let Some(light) = self.light_queues_for(draft)? {
+                return self.append_to_many(draft, &queue, &light);
             }
-        } else {
-            let prepared = drafts.iter().map(|draft| self.prepare(draft)).collect::<Result<Vec<_>, _>>()?;
-            self.log.lock().append_batch(&prepared, &queue)?
-        };
-        queue.count_put(drafts.len() as u64, placed.size);
-        Ok(placed)
+            let prepared = self.prepare(draft)?;
+            return Ok(self.lock_log()?.append(&prepared, &queue)?);
+        }
+        let prepared = drafts.iter().map(|draft| self.prepare(draft)).collect::<Result<Vec<_>, _>>()?;
+        Ok(self.lock_log()?.append_batch(&prepared, &queue)?)
+    }
+
+    /// The append lock, unless the store was closed while we waited for it.
+    fn lock_log(&self) -> Result<Appender<'_>, Refusal> {
+        let appender = self.log.lock();
+        if self.is_closed() {
+            return Err(Refusal::new(PutStatus::ServiceNotAvailable, "the store is closed"));
+        }
+        Ok(appender)
     }
 
     fn queue_for_put(&self, topic: &[u8], queue_id: i32) -> Result<Arc<ConsumeQueue>, Refusal> {
@@ -252,7 +272,7 @@ impl Store {
         let prepared = draft
             .prepare(encoding)
             .map_err(|unstorable| Refusal::new(PutStatus::MessageIllegal, unstorable.to_string()))?;
-        let max = self.config.message_bytes_max + RECORD_OVERHEAD_MAX;
+        let max = self.message_bytes_max.load(Ordering::Relaxed) + RECORD_OVERHEAD_MAX;
         if prepared.encoded_len() > max {
             return Err(Refusal::new(
                 PutStatus::MessageIllegal,
@@ -297,7 +317,7 @@ impl Store {
         queue: &ConsumeQueue,
         light: &[Arc<ConsumeQueue>],
     ) -> Result<Placed, Refusal> {
-        let mut appender = self.log.lock();
+        let mut appender = self.lock_log()?;
         let offsets: Vec<String> = light.iter().map(|queue| queue.next().to_string()).collect();
         let mut text = Vec::with_capacity(draft.properties.len() + 64);
         for (name, value) in properties::iter(draft.properties) {
@@ -319,7 +339,10 @@ impl Store {
         let end = placed.physical_offset + placed.size;
         match self.config.flush_mode {
             FlushMode::Async if self.config.transient_pool.is_some() => self.commit_wake.raise(),
-            FlushMode::Async => self.dispatcher.signal.raise(),
+            FlushMode::Async => {
+                self.dispatcher.signal.raise();
+                self.flusher.nudge();
+            }
             FlushMode::Sync if !wait => self.flusher.wake.raise(),
             FlushMode::Sync => {
                 if !self.flusher.wait_flushed(end, self.config.sync_flush_timeout) {

@@ -4,46 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use hashbrown::HashSet;
-
 use super::append::Placed;
 use super::config::TransferLimit;
-use super::derived::parse_number;
 use super::filter::TagFilter;
 use super::mapping::Mapping;
 use super::mend::Looked;
 use super::queue::{ConsumeQueue, Unit};
 use super::store::Store;
+use super::view::{Seen, Slice, View};
 use crate::error::{Error, Result};
 use crate::message::ids::key_hash;
 use crate::message::layout::property;
-use crate::message::{Found, Record, look, properties};
-
-/// The bytes of one record, kept readable by holding the map.
-#[derive(Clone, Debug)]
-pub struct Slice {
-    map: Arc<Mapping>,
-    at: usize,
-    len: usize,
-}
-
-impl Slice {
-    pub(crate) fn new(map: Arc<Mapping>, at: usize, len: usize) -> Self {
-        Self { map, at, len }
-    }
-
-    pub fn bytes(&self) -> &[u8] {
-        // SAFETY: slices are made below the readable offset, where nothing is written again.
-        unsafe { self.map.bytes(self.at..self.at + self.len) }
-    }
-
-    /// The record, which was checked when the slice was made; it can only be lost with its pages.
-    pub fn record(&self) -> Result<Record<'_>> {
-        self.map.check()?;
-        Record::parse(self.bytes())
-            .map_err(|bad| Error::Damaged { path: "message".into(), what: bad.to_string() })
-    }
-}
+use crate::message::{Record, properties};
 
 /// RocketMQ's answers to a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +56,8 @@ pub struct ReadRequest<'a> {
     /// Without it the transfer limits of the configuration hold.
     pub bytes_max: Option<usize>,
     pub filter: Option<&'a TagFilter>,
+    /// Check bodies against their checksums; unneeded where the receiver does.
+    pub check_bodies: bool,
 }
 
 #[derive(Debug)]
@@ -94,19 +68,83 @@ pub struct ReadResult {
     pub max_offset: i64,
     /// The reader is further behind than memory reaches: a slave should serve it.
     pub suggest_slave: bool,
-    pub messages: Vec<Slice>,
     pub bytes: usize,
+    messages: Vec<Piece>,
+    /// The maps that the messages lie in; mostly one.
+    maps: Vec<Arc<Mapping>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    map: u32,
+    at: u32,
+    len: u32,
+}
+
+impl ReadResult {
+    fn empty(status: GetStatus, next_offset: i64, min_offset: i64, max_offset: i64) -> Self {
+        Self {
+            status,
+            next_offset,
+            min_offset,
+            max_offset,
+            suggest_slave: false,
+            bytes: 0,
+            messages: Vec::new(),
+            maps: Vec::new(),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.messages.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    pub fn get(&self, index: usize) -> Option<Slice> {
+        let piece = self.messages.get(index)?;
+        Some(Slice::new(self.maps[piece.map as usize].clone(), piece.at as usize, piece.len as usize))
+    }
+
+    pub fn slices(&self) -> impl Iterator<Item = Slice> {
+        (0..self.len()).filter_map(|index| self.get(index))
+    }
+
+    /// The records' bytes, in order.
+    pub fn records(&self) -> impl Iterator<Item = &[u8]> {
+        self.messages.iter().map(|piece| {
+            let (at, len) = (piece.at as usize, piece.len as usize);
+            // SAFETY: as in `Slice::bytes`.
+            unsafe { self.maps[piece.map as usize].bytes(at..at + len) }
+        })
+    }
+
+    fn push(&mut self, map: &Arc<Mapping>, at: usize, len: usize) {
+        if !self.maps.last().is_some_and(|last| Arc::ptr_eq(last, map)) {
+            self.maps.push(map.clone());
+        }
+        self.messages.push(Piece { map: self.maps.len() as u32 - 1, at: at as u32, len: len as u32 });
+        self.bytes += len;
+        self.status = GetStatus::Found;
+    }
 }
 
 /// How many units one read looks through for messages that match its filter.
-const FILTER_SCAN_UNITS: usize = 16_000 / 20 * 20;
+const FILTER_SCAN_UNITS: usize = 800;
+/// Index entries looked at for each result wanted: keys of one hash share a chain.
+const QUERY_SPARE: usize = 4;
 
 impl Store {
     /// Read messages of a queue in order.
     pub fn read(&self, request: &ReadRequest<'_>) -> Result<ReadResult> {
         self.stats.reads.fetch_add(1, Ordering::Relaxed);
         let Some(queue) = self.derived.queues.get(request.topic, request.queue_id) else {
-            return Ok(ReadResult::empty(GetStatus::NoMatchedLogicQueue, 0, 0, 0));
+            // RocketMQ makes a queue when it is first asked for, so an unknown one is an empty one.
+            let no_queue = request.queue_id < 0;
+            let status = if no_queue { GetStatus::NoMatchedLogicQueue } else { GetStatus::NoMessageInQueue };
+            return Ok(ReadResult::empty(status, 0, 0, 0));
         };
         let (min, max) = (queue.min_offset(), queue.max_offset());
         let offset = request.offset;
@@ -120,7 +158,7 @@ impl Store {
             (GetStatus::OffsetOverflowBadly, max)
         } else {
             let result = self.collect(&queue, request, min, max)?;
-            self.stats.messages_read.fetch_add(result.messages.len() as u64, Ordering::Relaxed);
+            self.stats.messages_read.fetch_add(result.len() as u64, Ordering::Relaxed);
             return Ok(result);
         };
         Ok(ReadResult::empty(status, next, min, max))
@@ -134,21 +172,22 @@ impl Store {
         max: i64,
     ) -> Result<ReadResult> {
         let mut result = ReadResult::empty(GetStatus::NoMatchedMessage, request.offset, min, max);
-        let count = request.count_max.max(1);
-        let chunk = if request.filter.is_some() { FILTER_SCAN_UNITS } else { count };
-        let mut units = Vec::with_capacity(chunk.min(4096));
-        queue.read(request.offset, chunk.min((max - request.offset) as usize), &mut units)?;
+        let limits = Limits::new(request, self.config.transfer_memory, self.config.transfer_disk);
+        let chunk = if request.filter.is_some() { FILTER_SCAN_UNITS } else { limits.count_max() };
+        let mut units = Vec::with_capacity(chunk.min(FILTER_SCAN_UNITS));
+        queue.read(request.offset, chunk, &mut units)?;
         if units.is_empty() {
             result.status = GetStatus::OffsetFoundNull;
             result.next_offset = queue.next_file_offset(request.offset);
             return Ok(result);
         }
-        let mut last_physical = 0;
-        let limits = Limits::new(request, self.config.transfer_memory, self.config.transfer_disk);
-        let memory_from = self.log.written().saturating_sub(self.hot_bytes());
+        let mut view = View::new(&self.log, self.dispatcher.confirmed());
+        let hot_bytes = self.hot_bytes();
+        let hot_from = self.log.written().saturating_sub(hot_bytes);
+        let mut last_physical = None;
         for unit in units {
-            let on_disk = unit.physical_offset.cast_unsigned() < memory_from;
-            if limits.is_full(&result, unit.size.max(0) as usize, on_disk) {
+            let physical = unit.physical_offset.max(0).cast_unsigned();
+            if limits.is_full(&result, unit.size.max(0) as usize, physical < hot_from) {
                 break;
             }
             if let Some(filter) = request.filter
@@ -157,12 +196,10 @@ impl Store {
                 result.next_offset += 1;
                 continue;
             }
-            match self.look_at(queue, result.next_offset, unit) {
-                Ok(Looked::Message(slice)) => {
-                    let record = slice.record()?;
-                    last_physical = unit.physical_offset;
-                    if !record.body_is_intact() {
-                        if result.messages.is_empty() {
+            match self.look_at(&mut view, queue, result.next_offset, unit) {
+                Ok(Looked::Message(record)) => {
+                    if request.check_bodies && !record.body_is_intact() {
+                        if result.is_empty() {
                             return Err(self.damaged_message(
                                 queue,
                                 result.next_offset,
@@ -171,26 +208,23 @@ impl Store {
                         }
                         break;
                     }
-                    if request.filter.is_none_or(|filter| filter.matches(&record)) {
-                        result.bytes += slice.len;
-                        result.messages.push(slice);
-                        result.status = GetStatus::Found;
+                    let physical = record.physical_offset().cast_unsigned();
+                    let size = record.size();
+                    last_physical = Some(physical);
+                    let wanted = request.filter.is_none_or(|filter| filter.matches(&record));
+                    if wanted && let Some((map, at)) = view.place(physical) {
+                        result.push(map, at, size);
                     }
-                    result.next_offset += 1;
                 }
-                Ok(Looked::Blank) => result.next_offset += 1,
-                Ok(Looked::Expired) => {
-                    if result.messages.is_empty() {
-                        result.status = GetStatus::MessageWasRemoving;
-                    }
-                    result.next_offset += 1;
-                }
-                Err(_) if !result.messages.is_empty() => break,
+                Ok(Looked::Expired) if result.is_empty() => result.status = GetStatus::MessageWasRemoving,
+                Ok(Looked::Expired | Looked::Blank) => {}
+                Err(_) if !result.is_empty() => break,
                 Err(error) => return Err(error),
             }
+            result.next_offset += 1;
         }
-        let behind = self.log.written().saturating_sub(last_physical.max(0).cast_unsigned());
-        result.suggest_slave = last_physical > 0 && behind > self.hot_bytes();
+        result.suggest_slave =
+            last_physical.is_some_and(|last| self.log.written().saturating_sub(last) > hot_bytes);
         Ok(result)
     }
 
@@ -217,22 +251,7 @@ impl Store {
 
     /// The record that starts at a physical offset, if one does.
     pub fn record_at(&self, physical_offset: u64) -> Result<Option<Slice>> {
-        let end = self.dispatcher.confirmed();
-        if physical_offset >= end || physical_offset < self.log.min_offset() {
-            return Ok(None);
-        }
-        let Some(segment) = self.log.segment_of(physical_offset) else { return Ok(None) };
-        let at = (physical_offset - segment.start()) as usize;
-        let limit = (end.min(segment.end()) - segment.start()) as usize;
-        let len = match look(segment.bytes(at..limit)) {
-            Ok(Found::Record(record)) if record.physical_offset() == physical_offset.cast_signed() => {
-                Some(record.size())
-            }
-            _ => None,
-        };
-        // Lost pages read as zeros: that nothing is there may be wrong as well.
-        segment.map().check()?;
-        Ok(len.map(|len| Slice::new(segment.map().clone(), at, len)))
+        View::new(&self.log, self.dispatcher.confirmed()).slice(physical_offset)
     }
 
     /// The message that starts at a physical offset, if one does and its body is what was stored.
@@ -254,17 +273,13 @@ impl Store {
 
     /// The physical offsets of `count` records that were placed as one batch.
     pub fn record_offsets(&self, placed: Placed, count: usize) -> Result<Vec<u64>> {
-        let mut offsets = vec![placed.physical_offset];
-        while offsets.len() < count {
-            let at = offsets[offsets.len() - 1];
-            let Some(segment) = self.log.segment_of(at) else { break };
-            let end = placed.physical_offset + placed.size - segment.start();
-            let Ok(Found::Record(record)) =
-                look(segment.bytes((at - segment.start()) as usize..end as usize))
-            else {
-                break;
-            };
-            offsets.push(at + record.size() as u64);
+        let mut view = View::new(&self.log, placed.physical_offset + placed.size);
+        let mut offsets = Vec::with_capacity(count);
+        let mut at = placed.physical_offset;
+        for _ in 0..count {
+            offsets.push(at);
+            let Some(record) = view.record(at)? else { break };
+            at += record.size() as u64;
         }
         Ok(offsets)
     }
@@ -284,46 +299,33 @@ impl Store {
         bytes_max: usize,
         deadline: Option<Instant>,
     ) -> Result<(Vec<Slice>, u64)> {
-        let mut at = from;
+        if from < self.log.min_offset() {
+            return Err(Error::Config(format!(
+                "offset {from} is no longer in the log, which begins at {}",
+                self.log.min_offset()
+            )));
+        }
+        let arrived = || self.dispatcher.position() > from || self.is_closed();
+        self.dispatcher.arrivals.wait_until(deadline, arrived);
+        let mut view = View::new(&self.log, self.dispatcher.position());
         let mut found = Vec::new();
-        let mut bytes = 0;
-        self.dispatcher
-            .arrivals
-            .wait_until(deadline, || self.dispatcher.position() > from || self.is_closed());
-        let end = self.dispatcher.position();
-        while at < end && found.len() < count_max && bytes < bytes_max {
-            let Some(segment) = self.log.segment_of(at) else {
-                return Err(Error::Config(format!(
-                    "offset {at} is no longer in the log, which begins at {}",
-                    self.log.min_offset()
-                )));
-            };
-            let position = (at - segment.start()) as usize;
-            let limit = (end.min(segment.end()) - segment.start()) as usize;
-            match look(segment.bytes(position..limit)) {
-                Ok(Found::Record(record)) if record.physical_offset() == at.cast_signed() => {
-                    if !record.body_is_intact() {
-                        if found.is_empty() {
-                            return Err(self.damaged_at(at));
-                        }
-                        break;
-                    }
-                    found.push(Slice::new(segment.map().clone(), position, record.size()));
-                    bytes += record.size();
-                    at += record.size() as u64;
+        let (mut at, mut bytes) = (from, 0);
+        while at < view.end() && found.len() < count_max && bytes < bytes_max {
+            let size = match view.look(at)? {
+                Seen::Record(record) if record.body_is_intact() => record.size(),
+                Seen::NextFile(start) => {
+                    at = start;
+                    continue;
                 }
-                Ok(Found::Blank { .. }) => at = segment.end(),
-                _ => {
-                    segment.map().check()?;
-                    if !found.is_empty() {
-                        break;
-                    }
-                    if at > from {
-                        return Err(self.damaged_at(at));
-                    }
+                Seen::Record(_) | Seen::Nothing if !found.is_empty() => break,
+                Seen::Nothing if at == from => {
                     return Err(Error::Config(format!("no record starts at offset {at}")));
                 }
-            }
+                Seen::Record(_) | Seen::Nothing => return Err(self.damaged_at(at)),
+            };
+            found.extend(view.place(at).map(|(map, position)| Slice::new(map.clone(), position, size)));
+            bytes += size;
+            at += size as u64;
         }
         Ok((found, at))
     }
@@ -333,21 +335,21 @@ impl Store {
         self.stats.queries.fetch_add(1, Ordering::Relaxed);
         let Some(index) = &self.derived.index else { return Ok(Vec::new()) };
         let limit = limit.min(self.config.query_results_max);
+        let mut view = View::new(&self.log, self.dispatcher.confirmed());
         let mut found = Vec::new();
-        let mut seen = HashSet::new();
-        // Keys of one hash share a chain: ask for more than is wanted, keep what has the key itself.
-        for offset in index.query(key_hash(topic, key), begin, end, limit.saturating_mul(4))? {
-            if found.len() == limit {
-                break;
-            }
-            // After a crash the last records are entered once more.
-            if !seen.insert(offset) {
+        let mut seen = None;
+        for offset in index.query(key_hash(topic, key), begin, end, limit.saturating_mul(QUERY_SPARE))? {
+            // After a kill the last record may stand in the index twice.
+            if found.len() == limit || seen.replace(offset) == Some(offset) {
                 continue;
             }
-            let Some(slice) = self.record_at(offset.max(0).cast_unsigned())? else { continue };
-            let record = slice.record()?;
-            if record.topic() == topic && has_key(&record, key) && record.body_is_intact() {
-                found.push(slice);
+            let offset = offset.max(0).cast_unsigned();
+            let is_it = view.record(offset)?.is_some_and(|record| {
+                let in_time = (begin..=end).contains(&record.store_timestamp());
+                in_time && record.topic() == topic && has_key(&record, key) && record.body_is_intact()
+            });
+            if is_it {
+                found.extend(view.slice(offset)?);
             }
         }
         Ok(found)
@@ -356,33 +358,17 @@ impl Store {
     /// The queue offset for a time: the first message at or after it, or with `upper` the last at or before.
     pub fn offset_at_time(&self, queue: &ConsumeQueue, timestamp: i64, upper: bool) -> Result<i64> {
         let (min, max) = (queue.min_offset(), queue.max_offset());
+        let mut view = View::new(&self.log, self.dispatcher.confirmed());
+        // What the log no longer has is older than anything asked for.
+        let mut stored_at = |unit: &Unit| -> Result<i64> {
+            let record = view.record(unit.physical_offset.max(0).cast_unsigned())?;
+            Ok(record.map_or(0, |record| record.store_timestamp()))
+        };
         if upper {
-            let after = queue.search(min, max, |unit| Ok(self.stored_at(unit)? <= timestamp))?;
+            let after = queue.search(min, max, |unit| Ok(stored_at(unit)? <= timestamp))?;
             return Ok((after - 1).clamp(min, max));
         }
-        queue.search(min, max, |unit| Ok(self.stored_at(unit)? < timestamp))
-    }
-
-    fn stored_at(&self, unit: &Unit) -> Result<i64> {
-        match self.record_at(unit.physical_offset.max(0).cast_unsigned())? {
-            Some(slice) => Ok(slice.record()?.store_timestamp()),
-            // Expired, so older than anything asked for.
-            None => Ok(0),
-        }
-    }
-}
-
-impl ReadResult {
-    fn empty(status: GetStatus, next_offset: i64, min_offset: i64, max_offset: i64) -> Self {
-        Self {
-            status,
-            next_offset,
-            min_offset,
-            max_offset,
-            suggest_slave: false,
-            messages: Vec::new(),
-            bytes: 0,
-        }
+        queue.search(min, max, |unit| Ok(stored_at(unit)? < timestamp))
     }
 }
 
@@ -398,9 +384,14 @@ impl Limits {
         Self { count: request.count_max.max(1), bytes: request.bytes_max, memory, disk }
     }
 
+    /// No read returns more than this.
+    fn count_max(&self) -> usize {
+        if self.bytes.is_some() { self.count } else { self.count.min(self.memory.count.max(self.disk.count)) }
+    }
+
     /// Whether a further message of this size is too much. The first one never is.
     fn is_full(&self, result: &ReadResult, size: usize, on_disk: bool) -> bool {
-        let count = result.messages.len();
+        let count = result.len();
         if count == 0 {
             return false;
         }
@@ -419,20 +410,4 @@ fn has_key(record: &Record<'_>, key: &[u8]) -> bool {
     properties::find(record.properties(), property::UNIQ_KEY) == Some(key)
         || properties::find(record.properties(), property::KEYS)
             .is_some_and(|keys| keys.split(|&byte| byte == b' ').any(|word| word == key))
-}
-
-/// Whether a record is the one that a unit of a queue stands for.
-pub(super) fn belongs(record: &Record<'_>, queue: &ConsumeQueue, offset: i64) -> bool {
-    let topic = queue.topic().as_bytes();
-    if record.topic() == topic {
-        return record.queue_id() == queue.queue_id() && record.queue_offset() == offset;
-    }
-    let list = |name| properties::find(record.properties(), name).into_iter().flat_map(comma_separated);
-    list(property::INNER_MULTI_DISPATCH)
-        .zip(list(property::INNER_MULTI_QUEUE_OFFSET))
-        .any(|(name, number)| name == topic && parse_number(number) == Some(offset))
-}
-
-fn comma_separated(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    text.split(|&byte| byte == b',')
 }

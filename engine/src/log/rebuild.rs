@@ -5,6 +5,7 @@ use hashbrown::HashMap;
 use super::commit_log::CommitLog;
 use super::derived::{Derived, Taken};
 use super::notes::{Level, Notes};
+use super::queue::RecentQueues;
 use super::recover::find_intact;
 use crate::error::{Error, Result};
 use crate::message::{DispatchProperties, Found, Record, look};
@@ -64,11 +65,12 @@ pub struct Rebuild<'a> {
     pub notes: &'a Notes,
     pub lacking: Lacking,
     held: HashMap<QueueKey, Held>,
+    recent: RecentQueues,
 }
 
 impl<'a> Rebuild<'a> {
     pub fn new(log: &'a CommitLog, derived: &'a Derived, notes: &'a Notes, lacking: Lacking) -> Self {
-        Self { log, derived, notes, lacking, held: HashMap::new() }
+        Self { log, derived, notes, lacking, held: HashMap::new(), recent: RecentQueues::default() }
     }
 
     /// Enter what the lacking queues lack, up to the log's end.
@@ -117,7 +119,11 @@ impl<'a> Rebuild<'a> {
         let lacks_light =
             self.derived.light_places(record, &properties).any(|(name, id, _)| self.lacking.has(name, id));
         let taken = taken.and_then(|()| {
-            if lacks_light { self.derived.enqueue_light(record, &properties) } else { Ok(()) }
+            if lacks_light {
+                self.derived.enqueue_light(&mut self.recent, record, &properties)
+            } else {
+                Ok(())
+            }
         });
         skip_unplaceable(taken, record, self.notes)
     }
@@ -150,11 +156,11 @@ impl<'a> Rebuild<'a> {
                 return Ok(());
             }
         }
-        self.derived.enqueue(record, properties).map(|_| ())
+        self.derived.enqueue(&mut self.recent, record, properties).map(|_| ())
     }
 
     /// Enter a message whose number did not follow; with a witness the next one bears it out.
-    fn place_held(&self, key: &QueueKey, held: Held, has_witness: bool) -> Result<()> {
+    fn place_held(&mut self, key: &QueueKey, held: Held, has_witness: bool) -> Result<()> {
         let Some(segment) = self.log.segment_of(held.physical_offset) else { return Ok(()) };
         let position = (held.physical_offset - segment.start()) as usize;
         let Ok(Found::Record(record)) = look(segment.bytes(position..segment.size() as usize)) else {
@@ -172,7 +178,7 @@ impl<'a> Rebuild<'a> {
             queue.destroy()?;
         }
         let properties = DispatchProperties::for_dispatch(record.properties());
-        let taken = match self.derived.enqueue(&record, &properties) {
+        let taken = match self.derived.enqueue(&mut self.recent, &record, &properties) {
             Ok(Taken::Gap { expected }) => {
                 let unit = self.derived.unit_of(&record);
                 self.derived.close_gap(&queue, expected, held.queue_offset, unit)

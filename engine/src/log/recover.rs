@@ -3,6 +3,7 @@
 //! The log is the truth. Its tail is checked record by record; what is derived from that tail is built
 //! again, and a queue that lacks something the log has is built again from where it stopped.
 
+use std::cell::RefCell;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,9 +13,9 @@ use super::checkpoint::Checkpoint;
 use super::clock::now_ms;
 use super::commit_log::CommitLog;
 use super::derived::{Derived, Taken};
+use super::mend::belongs;
 use super::notes::{Level, Notes};
-use super::queue::{ConsumeQueue, Unit};
-use super::read::belongs;
+use super::queue::{ConsumeQueue, RecentQueues, Unit};
 use super::rebuild::{Lacking, QueueKey, Rebuild, skip_unplaceable};
 use super::segment::{Segment, file_name};
 use crate::error::{Error, Result};
@@ -37,6 +38,7 @@ pub struct Recovery<'a> {
     pub clean: bool,
     /// The index lost a file that began here.
     pub index_from: Option<u64>,
+    pub recent: RefCell<RecentQueues>,
 }
 
 /// What stands at a position, judged as recovery must.
@@ -338,9 +340,9 @@ impl Recovery<'_> {
     fn derive(&self, record: &Record<'_>, queues_from: u64, lacking: &mut Lacking) -> Result<()> {
         let properties = DispatchProperties::for_dispatch(record.properties());
         if record.physical_offset().cast_unsigned() >= queues_from {
-            let taken = self
-                .enqueue(record, &properties, queues_from, lacking)
-                .and_then(|()| self.derived.enqueue_light(record, &properties));
+            let taken = self.enqueue(record, &properties, queues_from, lacking).and_then(|()| {
+                self.derived.enqueue_light(&mut self.recent.borrow_mut(), record, &properties)
+            });
             skip_unplaceable(taken, record, self.notes)?;
         } else if record.transaction_type().is_consumable() {
             let queue = self.derived.queues.get(record.topic(), record.queue_id());
@@ -368,7 +370,8 @@ impl Recovery<'_> {
             lacking.note(QueueKey::of(record), 0);
             return Ok(());
         }
-        match self.derived.enqueue(record, properties)? {
+        let taken = self.derived.enqueue(&mut self.recent.borrow_mut(), record, properties)?;
+        match taken {
             Taken::Yes => {}
             Taken::Gap { .. } => {
                 let queue = self.derived.queues.get_or_create(record.topic(), record.queue_id())?;

@@ -1,5 +1,6 @@
 //! A wake-up call for one sleeping thread that costs the caller almost nothing while it is awake.
 
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU8, Ordering, fence};
 use std::time::Duration;
 
@@ -8,6 +9,19 @@ use parking_lot::{Condvar, Mutex};
 const QUIET: u8 = 0;
 const RAISED: u8 = 1;
 const ASLEEP: u8 = 2;
+
+/// A value on a cache line of its own, since one thread changes it all the time and another one watches it.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub struct OwnLine<T>(pub T);
+
+impl<T> Deref for OwnLine<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
 
 /// Raised by many, waited for by one. A raise while the waiter is busy is remembered.
 #[derive(Debug, Default)]
@@ -51,16 +65,5 @@ impl Signal {
         }
         // A spurious wake-up is one more look for work.
         let _ = self.state.compare_exchange(ASLEEP, QUIET, Ordering::SeqCst, Ordering::SeqCst);
-    }
-
-    /// Spin shortly for a raise, which is cheaper for the raiser than a sleep when work comes in streams.
-    pub fn spin(&self, turns: u32) -> bool {
-        for _ in 0..turns {
-            if self.state.load(Ordering::Acquire) == RAISED {
-                return true;
-            }
-            std::hint::spin_loop();
-        }
-        false
     }
 }

@@ -8,8 +8,10 @@ use super::put::PutStatus;
 #[derive(Debug, Default)]
 pub struct Stats {
     puts: AtomicU64,
-    slowest_put_us: AtomicU64,
+    slowest_put_ms: AtomicU64,
     refused: [AtomicU64; PutStatus::ALL.len()],
+    /// Puts refused one after another because the store takes none.
+    at_closed_gate: AtomicU64,
     pub(super) reads: AtomicU64,
     pub(super) messages_read: AtomicU64,
     pub(super) queries: AtomicU64,
@@ -18,14 +20,26 @@ pub struct Stats {
 impl Stats {
     pub fn took(&self, time: Duration) {
         self.puts.fetch_add(1, Ordering::Relaxed);
-        let us = time.as_micros() as u64;
-        if us > self.slowest_put_us.load(Ordering::Relaxed) {
-            self.slowest_put_us.fetch_max(us, Ordering::Relaxed);
+        let ms = time.as_millis() as u64;
+        if ms > self.slowest_put_ms.load(Ordering::Relaxed) {
+            self.slowest_put_ms.fetch_max(ms, Ordering::Relaxed);
         }
     }
 
     pub fn refused(&self, status: PutStatus) {
         self.refused[status as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Count a put that met a store which takes none; returns how many did before, in a row.
+    pub fn gate_closed(&self) -> u64 {
+        self.at_closed_gate.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub fn gate_opened(&self) {
+        // A load is cheaper than a store to a line that other writers read as well.
+        if self.at_closed_gate.load(Ordering::Relaxed) > 0 {
+            self.at_closed_gate.store(0, Ordering::Relaxed);
+        }
     }
 
     pub fn reads(&self) -> u64 {
@@ -45,8 +59,8 @@ impl Stats {
         self.puts.load(Ordering::Relaxed)
     }
 
-    pub fn slowest_put_us(&self) -> u64 {
-        self.slowest_put_us.load(Ordering::Relaxed)
+    pub fn slowest_put_ms(&self) -> u64 {
+        self.slowest_put_ms.load(Ordering::Relaxed)
     }
 
     /// Refused puts by status; statuses that never occurred are left out.

@@ -1,7 +1,8 @@
 //! The store: what opens, runs and closes together.
 
+use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use super::flush::Flusher;
 use super::fork;
 use super::index::{IndexService, Layout};
 use super::keeper::Keeper;
-use super::markers::{AbortFile, StoreLock};
+use super::markers::{AbortFile, LastStop, StoreLock};
 use super::notes::{Level, Notes};
 use super::queue::{QueueConfig, QueueTable};
 use super::recover::Recovery;
@@ -42,6 +43,10 @@ pub struct Store {
     pub stats: Stats,
     pub(super) commit_wake: Arc<Signal>,
     pub(super) memory_bytes: u64,
+    /// When the log is written up to here, see whether the dispatcher follows.
+    pub(super) lag_check_at: AtomicU64,
+    /// `maxMessageSize`, which may change while the store runs.
+    pub(super) message_bytes_max: AtomicUsize,
     generation: u32,
     abort: AbortFile,
     stop: Arc<AtomicBool>,
@@ -63,16 +68,18 @@ impl Store {
         let config = Arc::new(config);
         let lock = StoreLock::acquire(&config.lock_path)?;
         let abort = AbortFile::at(&config.abort_path);
-        let clean = !abort.exists()?;
-        if !clean {
+        let last_stop = abort.last_stop()?;
+        if last_stop != LastStop::Orderly {
             notes.say(Level::Warning, "the last run did not stop in order; recovering");
         }
         let log = Arc::new(CommitLog::load(config.clone(), notes.clone())?);
         // Before anything is repaired: a recovery that is cut short itself must not pass for an orderly stop.
-        abort.create()?;
+        if last_stop == LastStop::Orderly {
+            abort.create()?;
+        }
         let queues = QueueTable::open(&config.queue_dir, queue_config(&config), notes.clone())?;
         let checkpoint = Arc::new(Checkpoint::load(&config.checkpoint_path, &notes)?);
-        let index = Self::open_index(&config, &checkpoint, clean, &notes)?;
+        let index = Self::open_index(&config, &checkpoint, last_stop, &notes)?;
         let index_from = index.as_ref().and_then(IndexService::rebuild_from);
         let derived = Arc::new(Derived::new(config.clone(), queues, index, notes.clone()));
         Recovery {
@@ -80,10 +87,15 @@ impl Store {
             derived: &derived,
             checkpoint: &checkpoint,
             notes: &notes,
-            clean,
+            clean: last_stop == LastStop::Orderly,
             index_from: index_from.map(|offset| offset.max(0).cast_unsigned()),
+            recent: RefCell::default(),
         }
         .run()?;
+        // Not before: a recovery from a crash of the machine that is cut short is still one from that.
+        if last_stop != LastStop::Orderly {
+            abort.create()?;
+        }
 
         let flags = Arc::new(Flags::default());
         let signal = Arc::new(Signal::default());
@@ -100,6 +112,7 @@ impl Store {
             notes.clone(),
         ));
         let store = Self {
+            message_bytes_max: AtomicUsize::new(config.message_bytes_max),
             config,
             log,
             derived,
@@ -112,6 +125,7 @@ impl Store {
             stats: Stats::default(),
             commit_wake: Arc::default(),
             memory_bytes: physical_memory(),
+            lag_check_at: AtomicU64::new(0),
             generation: fork::generation(),
             abort,
             stop: Arc::default(),
@@ -126,7 +140,7 @@ impl Store {
     fn open_index(
         config: &StoreConfig,
         checkpoint: &Checkpoint,
-        clean: bool,
+        last_stop: LastStop,
         notes: &Notes,
     ) -> Result<Option<IndexService>> {
         if !config.index_enabled {
@@ -134,7 +148,7 @@ impl Store {
         }
         let safe = checkpoint.values().index_timestamp;
         let layout = Layout::new(config.index_slots, config.index_entries)?;
-        IndexService::open(&config.index_dir, layout, notes, clean, safe).map(Some)
+        IndexService::open(&config.index_dir, layout, notes, last_stop, safe).map(Some)
     }
 
     fn start(&self) -> Result<()> {
@@ -171,6 +185,11 @@ impl Store {
         self.config.store_host
     }
 
+    /// Change how large a body may be, from the next put on.
+    pub fn set_message_bytes_max(&self, bytes: usize) {
+        self.message_bytes_max.store(bytes, Ordering::Relaxed);
+    }
+
     /// Put everything written so far on disk; returns up to where.
     pub fn flush(&self) -> Result<u64> {
         self.log.commit(0)?;
@@ -203,13 +222,17 @@ impl Store {
         self.log.discard_ahead();
         let result = flushed.map(|_| ()).and(kept);
         let behind = self.dispatcher.behind();
-        if result.is_ok() && self.flags.is_writable() && behind == 0 && !self.keeper.has_failed() {
+        let is_whole = behind == 0 && !self.dispatcher.index_stands() && !self.keeper.has_failed();
+        if result.is_ok() && self.flags.is_writable() && is_whole {
             self.abort.remove()?;
         } else {
             self.notes.say(
                 Level::Warning,
                 format!(
-                    "closing with {behind} bytes not dispatched or a failed write or sync; the next start recovers"
+                    "closing with {behind} bytes not dispatched (up to offset {} of {}) or a failed write or sync; \
+                     the next start recovers",
+                    self.dispatcher.position(),
+                    self.dispatcher.confirmed()
                 ),
             );
         }

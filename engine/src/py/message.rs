@@ -4,7 +4,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
-use crate::log::read::Slice;
+use crate::log::view::Slice;
 use crate::message::layout::property;
 use crate::message::{Record, properties};
 

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use super::enter::enter;
 use super::message::Message;
 use crate::log::offline::{self, Located};
-use crate::log::read::Slice;
+use crate::log::view::Slice;
 
 /// The commit log of a store directory, read-only and without a running store.
 #[pyclass(frozen, module = "tailfin._engine")]

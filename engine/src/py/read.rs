@@ -55,38 +55,27 @@ impl ReadResult {
     }
 
     fn __len__(&self) -> usize {
-        self.inner.messages.len()
+        self.inner.len()
     }
 
     fn __getitem__(&self, index: isize) -> PyResult<Message> {
-        let len = self.inner.messages.len();
-        let place = if index < 0 { len.checked_add_signed(index) } else { Some(index.unsigned_abs()) };
-        let slice = place.and_then(|place| self.inner.messages.get(place));
-        slice
-            .cloned()
-            .map(Message::in_log)
-            .ok_or_else(|| PyIndexError::new_err("no such message in this read"))
+        let place =
+            if index < 0 { self.inner.len().checked_add_signed(index) } else { Some(index.unsigned_abs()) };
+        let slice = place.and_then(|place| self.inner.get(place));
+        slice.map(Message::in_log).ok_or_else(|| PyIndexError::new_err("no such message in this read"))
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
-        PyList::new(
-            py,
-            self.inner
-                .messages
-                .iter()
-                .cloned()
-                .map(Message::in_log)
-                .map(|m| Py::new(py, m))
-                .collect::<PyResult<Vec<_>>>()?,
-        )?
-        .try_iter()
+        let messages = self.inner.slices().map(Message::in_log);
+        PyList::new(py, messages.map(|message| Py::new(py, message)).collect::<PyResult<Vec<_>>>()?)?
+            .try_iter()
     }
 
     fn __repr__(&self) -> String {
         format!(
             "ReadResult(status={:?}, messages={}, next_offset={})",
             self.inner.status.name(),
-            self.inner.messages.len(),
+            self.inner.len(),
             self.inner.next_offset
         )
     }

@@ -52,6 +52,7 @@ class _Tally:
     last_physical: int
     matched: int = 0
     superseded: int = 0
+    unwritten: int = 0
     behind: _Behind | None = None
 
 
@@ -69,6 +70,7 @@ class Check:
         self.log_files = [(start, size, path) for start, size, path in self.log.files()]
         self.unclosed = self.files.abort.exists()
         self.running = bool(offline.lock_held(self.files.lock))
+        self.mendable = self.unclosed or self.running
         self.end = self.log.min_offset
         self._tallies: dict[tuple[str, int], _Tally] = {}
         self._no_queue: Counter[str] = Counter()
@@ -109,7 +111,9 @@ class Check:
         while True:
             messages, next_offset, damage = self.log.scan(offset)
             for message in messages:
-                yield from self._record(message)
+                if findings := self._record(message):
+                    yield from findings
+            self.counts["records"] += len(messages)
             if messages:
                 self.end = messages[-1].physical_offset + messages[-1].size
             if damage is not None:
@@ -128,7 +132,7 @@ class Check:
 
     def _is_expected(self, offset: int) -> bool:
         """Tell whether a queue knows of a record at an offset or behind it."""
-        if self.unclosed or self.running:
+        if self.mendable:
             return False  # recovery cuts queues back to the log
         return any(tally.last_physical >= offset for tally in self._tallies.values())
 
@@ -144,53 +148,56 @@ class Check:
         if any(tally.last_physical >= after for tally in self._tallies.values()):
             return after
         message = self.log.message_at(after)
-        if message is None or not (self.unclosed or self.running):
+        if message is None or not self.mendable:
             return None
         newer = last is None or message.store_timestamp >= last.store_timestamp
         return after if newer else None
 
-    def _record(self, message: Message) -> Iterator[Finding]:
-        self.counts["records"] += 1
+    def _record(self, message: Message) -> list[Finding]:
         sys_flag = message.sys_flag
         # Prepared and rolled back records stand in no queue, and inner batches in one of another kind.
         if sys_flag & TRANSACTION_MASK not in (0, COMMITTED) or sys_flag & INNER_BATCH:
-            return
+            return []
+        findings = []
         topic, queue_id = message.topic, message.queue_id
         tally = self._tallies.get((topic, queue_id))
         if tally is None:
             self._no_queue[topic] += 1
-        else:
-            yield from self._unit_of(message, tally, message.queue_offset)
+        elif finding := self._unit_of(message, tally, message.queue_offset):
+            findings.append(finding)
         names = message.get_property("INNER_MULTI_DISPATCH")
         if names:
             offsets = (message.get_property("INNER_MULTI_QUEUE_OFFSET") or "").split(",")
             for name, text in zip(names.split(","), offsets, strict=False):
                 light = self._tallies.get((name, 0 if name.startswith("%LMQ%") else queue_id))
-                if light is not None and text.isdecimal():
-                    yield from self._unit_of(message, light, int(text))
+                if light and text.isdecimal() and (finding := self._unit_of(message, light, int(text))):
+                    findings.append(finding)
+        return findings
 
-    def _unit_of(self, message: Message, tally: _Tally, queue_offset: int) -> Iterator[Finding]:
-        physical = message.physical_offset
-        unit = tally.queue.unit(queue_offset)
-        if unit is not None and unit.physical_offset == physical and unit.size == message.size:
+    def _unit_of(self, message: Message, tally: _Tally, queue_offset: int) -> Finding | None:
+        physical, size, queue = message.physical_offset, message.size, tally.queue
+        unit = queue.unit(queue_offset)
+        if unit is not None and unit[1] == physical and unit[2] == size:
             tally.matched += 1
-            if not self._tags_match(message, tally.queue, unit.tags_code):
-                yield Finding(
-                    True, tally.queue.at(queue_offset), f"not the tag hash of the record at {physical}"
-                )
-        elif physical < tally.first_physical and queue_offset >= tally.queue.first_offset:
+            if self._tags_match(message, queue, unit.tags_code):
+                return None
+            return Finding(True, queue.at(queue_offset), f"not the tag hash of the record at {physical}")
+        if physical < tally.first_physical and queue_offset >= queue.first_offset:
             # The topic was deleted and made again: its queue counts from 0 once more.
             tally.superseded += 1
-        elif unit is None and queue_offset >= tally.queue.end_offset:
+            return None
+        if unit is not None and self.mendable and not any(unit[1:]):
+            # Pages reach the disk in any order: a power cut may leave a hole, which recovery fills.
+            tally.unwritten += 1
+            return None
+        if unit is None and queue_offset >= queue.end_offset:
             if tally.behind is None:
                 tally.behind = _Behind(0, queue_offset, physical)
             tally.behind.count += 1
-        else:
-            found = "no unit" if unit is None else f"offset {unit.physical_offset}, size {unit.size}"
-            what = (
-                f"the record at {physical}, size {message.size}, is number {queue_offset} here; found {found}"
-            )
-            yield Finding(True, tally.queue.at(queue_offset), what)
+            return None
+        found = "no unit" if unit is None else f"offset {unit.physical_offset}, size {unit.size}"
+        what = f"the record at {physical}, size {size}, is number {queue_offset} here; found {found}"
+        return Finding(True, queue.at(queue_offset), what)
 
     def _tags_match(self, message: Message, queue: Queue, tags_code: int) -> bool:
         tags = message.tags or ""
@@ -218,20 +225,22 @@ class Check:
     def _queue(self, tally: _Tally) -> Iterator[Finding]:
         queue, least = tally.queue, self.log.min_offset
         yield from self._queue_files(queue)
-        last, live = -1, 0
-        for unit in queue.units():
-            self.counts["units"] += 1
-            _, physical, size, _ = unit
+        last, live, count, end = -1, 0, 0, self.end
+        for number, physical, size, _ in queue.units():
+            count += 1
             if size <= 0 or physical < 0:
-                yield Finding(True, queue.at(unit.queue_offset), "an empty unit between others")
+                if not (self.mendable and size == physical == 0):
+                    yield Finding(True, queue.at(number), "an empty unit between others")
             elif physical <= last:
-                yield Finding(True, queue.at(unit.queue_offset), f"offset {physical} comes after {last}")
-            elif physical >= self.end:
+                yield Finding(True, queue.at(number), f"offset {physical} comes after {last}")
+            elif physical >= end:
                 what = f"points to offset {physical}, behind the log's last record"
-                yield Finding(not (self.unclosed or self.running), queue.at(unit.queue_offset), what)
+                yield Finding(not self.mendable, queue.at(number), what)
             elif physical >= least:
                 live += 1
-            last = max(last, physical)
+            if physical > last:
+                last = physical
+        self.counts["units"] += count
         self.progress("queues", self.counts["units"], 0)
         if live != tally.matched:
             yield from self._unmatched(queue)
@@ -243,7 +252,7 @@ class Check:
                 f"{tally.behind.count} records, from number {tally.behind.queue_offset} of {queue.name} on,"
             )
             yield Finding(
-                not (self.unclosed or self.running),
+                not self.mendable,
                 self._log_place(tally.behind.physical_offset),
                 f"{what} have no unit yet; the queue ends at {queue.end_offset}",
             )
@@ -286,32 +295,36 @@ class Check:
 
     def _index(self, path: Path) -> Iterator[Finding]:
         try:
-            index = IndexFile(path, self.config.maxHashSlotNum)
+            index = IndexFile(path, self.config)
         except ValueError as error:
             yield Finding(not self.unclosed, str(path), str(error))
             return
         if index.slots is None:
             if index.entry_count:
-                yield Finding(True, str(path), "no number of slots makes sense of the entries")
+                what = "no number of slots makes sense of its entries (a setting of --config may help)"
+                yield Finding(not self.mendable, str(path), what)
             return
         newest: dict[int, int] = {}
         hashes: tuple[int, frozenset[int]] = (-1, frozenset())
-        for entry in index.entries():
-            self.counts["index entries"] += 1
-            where = f"{path}: position {index.position(entry.number)}"
-            slot = entry.key_hash % index.slots
-            if entry.key_hash < 0 or entry.previous != newest.get(slot, 0):
-                yield Finding(True, where, f"entry {entry.number} breaks the chain of its slot")
-            newest[slot] = entry.number
-            if hashes[0] != entry.physical_offset:
-                hashes = (entry.physical_offset, self._key_hashes(entry.physical_offset))
-            if entry.physical_offset >= self.end:
-                what = f"points to offset {entry.physical_offset}, behind the log's last record"
-                yield Finding(not (self.unclosed or self.running), where, what)
-            elif entry.physical_offset >= self.log.min_offset and entry.key_hash not in hashes[1]:
-                yield Finding(True, where, f"no record with such a key at offset {entry.physical_offset}")
-            if entry.number % 65_536 == 0:
-                self.progress("index", entry.number, index.entry_count)
+        for number, key, physical, _, previous in index.entries():
+            slot = key % index.slots
+            if key < 0 or previous != newest.get(slot, 0):
+                what = f"entry {number} breaks the chain of its slot"
+                yield Finding(True, f"{path}: position {index.position(number)}", what)
+            newest[slot] = number
+            if hashes[0] != physical:
+                hashes = (physical, self._key_hashes(physical))
+            if key not in hashes[1] and physical >= self.log.min_offset:
+                beyond = physical >= self.end
+                what = "behind the log's last record" if beyond else "where no record has such a key"
+                yield Finding(
+                    not (beyond and self.mendable),
+                    f"{path}: position {index.position(number)}",
+                    f"points to offset {physical}, {what}",
+                )
+            if number % 65_536 == 0:
+                self.progress("index", number, index.entry_count)
+        self.counts["index entries"] += index.entry_count
         for slot, number in enumerate(index.slot_table()):
             if number != newest.get(slot, 0) and not self.running:
                 where = f"{path}: position {offline.INDEX_HEADER.size + slot * 4}"

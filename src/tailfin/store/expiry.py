@@ -233,7 +233,9 @@ class Cleaner:
             if gone:
                 self._pause(self.config.deleteCommitLogFilesInterval / 1000)
             if not store.delete_first_log_file(even_if_held=decided.even_if_held and not gone):
-                self._remember_held(start)
+                # What is not flushed or dispatched yet stays too, but only a reader is worth remembering.
+                if any(first == start and held for first, _, _, held in store.log_files()):
+                    self._remember_held(start)
                 break
             gone += 1
             log.info("deleted log file %020d (%s)", start, decided.why)

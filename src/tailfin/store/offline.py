@@ -12,8 +12,8 @@ import struct
 import sys
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +29,8 @@ INDEX_HEADER = struct.Struct(">qqqqii")
 INDEX_ENTRY = struct.Struct(">iqii")
 CHECKPOINT = struct.Struct(">qqqqq")
 CHECKPOINT_BYTES = 4096
+
+SLOTS_TRIED_MAX = 1_000_000
 
 
 class NoStore(Exception):
@@ -112,19 +114,27 @@ class QueueFile:
     path: Path
     used: int
     """Bytes up to the end of the last unit."""
+    name: str
+    """The path as text, which hashes faster."""
 
 
 class Queue:
     """One consume queue: its files, oldest first."""
 
-    def __init__(self, topic: str, queue_id: int, folder: Path) -> None:
+    def __init__(
+        self, topic: str, queue_id: int, folder: Path, blocks: Callable[[str, int], bytes] | None = None
+    ) -> None:
         self.topic = topic
         self.queue_id = queue_id
         self.folder = folder
-        self.files = [QueueFile(start, path, _used(path)) for start, path in numbered(folder)]
+        self.files = [QueueFile(start, path, _used(path), str(path)) for start, path in numbered(folder)]
+        self._last_file: QueueFile | None = None
+        self._block = blocks or _blocks()
         # Files made ahead of need hold nothing yet.
         while len(self.files) > 1 and not self.files[-1].used:
             self.files.pop()
+        # Before the last file every unit counts: zeros there are a hole, not the end.
+        self.files[:-1] = [replace(file, used=file.path.stat().st_size) for file in self.files[:-1]]
 
     @property
     def name(self) -> str:
@@ -170,13 +180,16 @@ class Queue:
 
     def unit(self, queue_offset: int) -> Unit | None:
         """Read one unit; neighbours are read with it."""
-        if (file := self.file_of(queue_offset)) is None:
+        at, file = queue_offset * UNIT.size, self._last_file
+        if file is None or not file.start <= at < file.start + file.used:
+            if (file := self.file_of(queue_offset)) is None:
+                return None
+            self._last_file = file
+        block, index = divmod(at - file.start, _BLOCK_UNITS * UNIT.size)
+        data = self._block(file.name, block)
+        if len(data) < index + UNIT.size:
             return None
-        block, index = divmod(queue_offset - file.start // UNIT.size, _BLOCK_UNITS)
-        data = _block(file.path, block)
-        if len(data) < (index + 1) * UNIT.size:
-            return None
-        return Unit(queue_offset, *UNIT.unpack_from(data, index * UNIT.size))
+        return Unit(queue_offset, *UNIT.unpack_from(data, index))
 
     def first_at_or_after(self, physical_offset: int) -> int:
         """Find the queue offset of the first unit that points to an offset of the log or behind it."""
@@ -196,12 +209,19 @@ class Queue:
         return f"{file.path}: position {queue_offset * UNIT.size - file.start}"
 
 
-@functools.lru_cache(maxsize=1024)
-def _block(path: Path, block: int) -> bytes:
-    """Read some units; the cache holds 80 MB at most, however many queues there are."""
-    with path.open("rb") as stream:
-        stream.seek(block * _BLOCK_UNITS * UNIT.size)
-        return stream.read(_BLOCK_UNITS * UNIT.size)
+def _blocks() -> Callable[[str, int], bytes]:
+    """Make a reader that keeps some blocks of units: 80 MB at most, however many queues share it.
+
+    Each survey has its own, so that none sees what a file held at an earlier one.
+    """
+
+    @functools.lru_cache(maxsize=1024)
+    def read(name: str, block: int) -> bytes:
+        with Path(name).open("rb") as stream:
+            stream.seek(block * _BLOCK_UNITS * UNIT.size)
+            return stream.read(_BLOCK_UNITS * UNIT.size)
+
+    return read
 
 
 def _used(path: Path) -> int:
@@ -213,13 +233,13 @@ def _used(path: Path) -> int:
 
 def queues(folder: Path) -> Iterator[Queue]:
     """Yield the queues below the `consumequeue` folder, by topic and number."""
-    _block.cache_clear()  # a store that was read before may have changed since
     if not folder.is_dir():
         return
+    blocks = _blocks()
     for topic in sorted(each for each in folder.iterdir() if each.is_dir()):
         ids = [each for each in topic.iterdir() if each.is_dir() and each.name.isdecimal()]
         for each in sorted(ids, key=lambda path: int(path.name)):
-            yield Queue(topic.name, int(each.name), each)
+            yield Queue(topic.name, int(each.name), each, blocks)
 
 
 def ext_tags_code(folder: Path, queue: Queue, address: int) -> int | None:
@@ -261,14 +281,16 @@ class IndexEntry(NamedTuple):
 class IndexFile:
     """One index file."""
 
-    def __init__(self, path: Path, slots: int | None = None) -> None:
+    def __init__(self, path: Path, config: StoreConfig) -> None:
         self.path = path
         self.size = path.stat().st_size
         with mapped(path) as data:
             if len(data) < INDEX_HEADER.size:
-                raise ValueError(f"{path}: position 0: {len(data)} bytes are too few for an index file")
+                raise ValueError(f"{len(data)} bytes are too few for an index file")
             self.header = IndexHeader(*INDEX_HEADER.unpack_from(data))
-            self.slots = slots if slots and self._fits(data, slots) else self._find_slots(data)
+            configured = config.maxHashSlotNum * 4 + config.maxIndexNum * INDEX_ENTRY.size
+            as_configured = self.size == INDEX_HEADER.size + configured
+            self.slots = config.maxHashSlotNum if as_configured else self._find_slots(data)
 
     @property
     def entry_count(self) -> int:
@@ -309,36 +331,25 @@ class IndexFile:
     def _find_slots(self, data: mmap.mmap | bytes) -> int | None:
         """Find the number of slots, which the file does not say: its entries must make sense behind them."""
         space = len(data) - INDEX_HEADER.size
-        usual = [5_000_000, space // 84]  # RocketMQ's number, and its ratio of 1 slot to 4 entries
-        if self.header.next_entry <= 1:
-            return next((each for each in usual if space == each * 84), None)
         # What is left behind the slots is a whole number of entries, so only every fifth number can be right.
-        every_fifth = range(space // 4 % 5 or 5, min(space // 4, 1_000_000), 5)
+        every_fifth = range(space // 4 % 5 or 5, min(space // 4, SLOTS_TRIED_MAX), 5)
+        usual = (5_000_000, space // 84)  # RocketMQ's number, and its ratio of 1 slot to 4 entries
         return next((each for each in (*usual, *every_fifth) if self._fits(data, each)), None)
 
     def _fits(self, data: mmap.mmap | bytes, slots: int) -> bool:
-        at = INDEX_HEADER.size + slots * 4
-        room = len(data) - at
-        if slots <= 0 or room < INDEX_ENTRY.size or room % INDEX_ENTRY.size:
+        """Tell whether the newest entry stands where this many slots put it, and is the head of its slot."""
+        base = INDEX_HEADER.size + slots * 4
+        last = self.header.next_entry - 1
+        end = base + (last + 1) * INDEX_ENTRY.size
+        if slots <= 0 or last <= 0 or end > len(data) or (len(data) - base) % INDEX_ENTRY.size:
             return False
-        if self.header.next_entry <= 1:
-            return True
-        first_hash = 0
-        for number in range(1, min(self.header.next_entry, 16)):
-            at += INDEX_ENTRY.size
-            if at + INDEX_ENTRY.size > len(data):
-                return False
-            key_hash, physical, seconds, previous = INDEX_ENTRY.unpack_from(data, at)
-            sane = key_hash >= 0 and seconds >= 0 and 0 <= previous < number
-            if not sane or not self.header.begin_offset <= physical <= self.header.end_offset:
-                return False
-            if number == 1:
-                first_hash = key_hash
-                if physical != self.header.begin_offset or seconds or previous:
-                    return False
-        # A key's slot cannot be empty once it has an entry.
-        slot_at = INDEX_HEADER.size + first_hash % slots * 4
-        return int.from_bytes(data[slot_at : slot_at + 4], "big") > 0
+        if any(data[base : base + INDEX_ENTRY.size]):
+            return False  # entry 0 is never used
+        key_hash, physical, _, previous = INDEX_ENTRY.unpack_from(data, end - INDEX_ENTRY.size)
+        if key_hash < 0 or physical != self.header.end_offset or not 0 <= previous < last:
+            return False
+        slot = INDEX_HEADER.size + key_hash % slots * 4
+        return int.from_bytes(data[slot : slot + 4], "big") == last
 
 
 def index_paths(folder: Path) -> list[Path]:

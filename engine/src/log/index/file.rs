@@ -276,6 +276,20 @@ impl IndexFile {
         Ok(count > 1)
     }
 
+    /// Take the entry back that a killed process had chained, but not yet counted.
+    pub fn take_back_uncounted(&self) {
+        let number = self.entry_count();
+        if number >= self.layout.entries {
+            return;
+        }
+        let entry = self.entry(number);
+        let slot = self.word(self.layout.slot_at(entry.key_hash));
+        if u32::from_be(slot.load(Acquire)) == number {
+            let previous = if entry.previous < number { entry.previous } else { 0 };
+            slot.store(previous.to_be(), Release);
+        }
+    }
+
     /// Wait until everything put so far is on disk; nothing happens if it is.
     pub fn flush(&self) -> Result<()> {
         if self.dirty.swap(false, Acquire) {

@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use parking_lot::{Mutex, RwLock};
 
 use crate::error::{Error, Result};
-use crate::log::markers::sync_directory;
+use crate::log::markers::{LastStop, sync_directory};
 use crate::log::notes::{Level, Notes};
 
 mod file;
@@ -44,14 +44,15 @@ pub struct IndexService {
 impl IndexService {
     /// Load the index files of `dir`, which is made if it is missing.
     ///
-    /// After an unclean exit, files with entries newer than `checkpoint_index_timestamp` may lack some of
-    /// them and are deleted, as is a last file that was not finished. So is at any time a file with a damaged
-    /// header; files of another size are refused, since that is a matter of settings.
+    /// After a crash of the machine, files with entries newer than `checkpoint_index_timestamp` may lack some
+    /// of them and are deleted. After a kill they are as the process left them, which may be in the
+    /// middle of one put. A file with a damaged header is built again at any time; files of another size are
+    /// refused, since that is a matter of settings.
     pub fn open(
         dir: &Path,
         layout: Layout,
         notes: &Notes,
-        clean: bool,
+        last_stop: LastStop,
         checkpoint_index_timestamp: i64,
     ) -> Result<Self> {
         fs::create_dir_all(dir).map_err(|source| Error::io("create", dir, source))?;
@@ -67,7 +68,7 @@ impl IndexService {
             let is_last = paths.len() == 0;
             let bytes = fs::metadata(&path).map_err(|source| Error::io("inspect", &path, source))?.len();
             let is_sized = bytes == layout.bytes() as u64;
-            if !is_sized && (clean || !is_last) {
+            if !is_sized && (last_stop == LastStop::Orderly || !is_last) {
                 let what = format!("{bytes} bytes instead of {}", layout.bytes());
                 return Err(Error::damaged(&path, what));
             }
@@ -95,7 +96,9 @@ impl IndexService {
         let is_doubtful = |file: &Arc<IndexFile>| {
             file.end_timestamp() > checkpoint_index_timestamp || file.is_empty() || file.has_lost_chains()
         };
-        if !clean && let Some(first) = files.iter().position(is_doubtful) {
+        if last_stop == LastStop::Crashed
+            && let Some(first) = files.iter().position(is_doubtful)
+        {
             // All that follow go too: indexing again only adds at the end.
             let doubtful = files.split_off(first);
             let kept_end = files.last().map_or(0, |file| file.end_offset());
@@ -106,6 +109,11 @@ impl IndexService {
                 let begin = if file.is_empty() { kept_end } else { file.begin_offset().max(0) };
                 rebuild_from = Some(rebuild_from.map_or(begin, |from| from.min(begin)));
             }
+        }
+        if last_stop == LastStop::Killed
+            && let Some(last) = files.last()
+        {
+            last.take_back_uncounted();
         }
         if rebuild_from.is_some() {
             sync_directory(dir)?;

@@ -11,11 +11,11 @@ const SMALL: Layout = Layout { slots: 10, entries: 20 };
 const EVER: (i64, i64) = (0, i64::MAX);
 
 fn open(dir: &Path) -> IndexService {
-    IndexService::open(dir, SMALL, &Notes::default(), true, 0).unwrap()
+    IndexService::open(dir, SMALL, &Notes::default(), LastStop::Orderly, 0).unwrap()
 }
 
 fn open_after_crash(dir: &Path, checkpoint: i64) -> IndexService {
-    IndexService::open(dir, SMALL, &Notes::default(), false, checkpoint).unwrap()
+    IndexService::open(dir, SMALL, &Notes::default(), LastStop::Crashed, checkpoint).unwrap()
 }
 
 fn query(index: &IndexService, hash: i32) -> Vec<i64> {
@@ -270,18 +270,18 @@ fn a_file_of_a_wrong_size_is_named_and_only_a_crash_excuses_the_last() {
     put_many(&open(dir.path()), 25);
     let names = names(dir.path());
     fs::write(dir.path().join(&names[1]), b"torn").unwrap();
-    match IndexService::open(dir.path(), SMALL, &Notes::default(), true, 0) {
+    match IndexService::open(dir.path(), SMALL, &Notes::default(), LastStop::Orderly, 0) {
         Err(Error::Damaged { path, .. }) => assert_eq!(path, dir.path().join(&names[1])),
         other => panic!("{other:?}"),
     }
     let notes = Notes::default();
-    let index = IndexService::open(dir.path(), SMALL, &notes, false, i64::MAX).unwrap();
+    let index = IndexService::open(dir.path(), SMALL, &notes, LastStop::Crashed, i64::MAX).unwrap();
     assert_eq!(index.rebuild_from(), Some(1900));
     assert!(notes.drain()[0].1.contains("4 bytes, not finished"));
     put_many(&index, 25);
     fs::write(dir.path().join(&names[0]), b"").unwrap();
     assert!(matches!(
-        IndexService::open(dir.path(), SMALL, &Notes::default(), false, i64::MAX),
+        IndexService::open(dir.path(), SMALL, &Notes::default(), LastStop::Crashed, i64::MAX),
         Err(Error::Damaged { .. })
     ));
 }
@@ -292,7 +292,7 @@ fn a_bad_name_is_only_told() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("20231114221320123.tmp"), b"mine").unwrap();
     let notes = Notes::default();
-    let index = IndexService::open(dir.path(), SMALL, &notes, false, 0).unwrap();
+    let index = IndexService::open(dir.path(), SMALL, &notes, LastStop::Crashed, 0).unwrap();
     assert_eq!(index.rebuild_from(), None);
     let told = notes.drain();
     assert!(told.len() == 1 && told[0].1.contains("20231114221320123.tmp"), "{told:?}");
@@ -351,7 +351,7 @@ fn a_truncated_index_is_the_index_of_the_shorter_log() {
 fn a_file_cut_short_from_outside_is_an_error_and_not_a_crash() {
     let dir = tempfile::tempdir().unwrap();
     let layout = Layout { slots: 5000, entries: 5000 };
-    let index = IndexService::open(dir.path(), layout, &Notes::default(), true, 0).unwrap();
+    let index = IndexService::open(dir.path(), layout, &Notes::default(), LastStop::Orderly, 0).unwrap();
     put_many(&index, 100);
     let file = fs::OpenOptions::new().write(true).open(only_file(dir.path())).unwrap();
     file.set_len(0).unwrap();
@@ -364,7 +364,7 @@ fn a_file_cut_short_from_outside_is_an_error_and_not_a_crash() {
 fn a_reader_beside_the_writer_sees_only_whole_entries() {
     let dir = tempfile::tempdir().unwrap();
     let layout = Layout { slots: 3, entries: 3000 };
-    let index = IndexService::open(dir.path(), layout, &Notes::default(), true, 0).unwrap();
+    let index = IndexService::open(dir.path(), layout, &Notes::default(), LastStop::Orderly, 0).unwrap();
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
             let mut newest = 0;
@@ -399,7 +399,7 @@ proptest! {
             bytes[at] = byte;
         }
         fs::write(&path, bytes).unwrap();
-        if let Ok(index) = IndexService::open(dir.path(), SMALL, &Notes::default(), clean, i64::MAX) {
+        if let Ok(index) = IndexService::open(dir.path(), SMALL, &Notes::default(), if clean { LastStop::Orderly } else { LastStop::Crashed }, i64::MAX) {
             for hash in 0..10 {
                 prop_assert!(index.query(hash, i64::MIN, i64::MAX, usize::MAX).unwrap().len() < 20);
             }
@@ -416,7 +416,7 @@ proptest! {
 #[test]
 fn a_file_whose_header_does_not_fit_its_entries_is_built_again_with_those_after_it() {
     for position in [7, 18, 30, 37, 39] {
-        for clean in [true, false] {
+        for last_stop in [LastStop::Orderly, LastStop::Killed, LastStop::Crashed] {
             let dir = tempfile::tempdir().unwrap();
             put_many(&open(dir.path()), 50);
             let before = names(dir.path());
@@ -426,7 +426,7 @@ fn a_file_whose_header_does_not_fit_its_entries_is_built_again_with_those_after_
             bytes[position - 1] ^= 0x10;
             fs::write(&path, &bytes).unwrap();
             let notes = Notes::default();
-            let index = IndexService::open(dir.path(), SMALL, &notes, clean, i64::MAX).unwrap();
+            let index = IndexService::open(dir.path(), SMALL, &notes, last_stop, i64::MAX).unwrap();
             assert_eq!((index.rebuild_from(), names(dir.path())), (Some(1900), before[..1].to_vec()));
             assert!(notes.drain()[0].1.contains(&before[1]));
         }
@@ -437,7 +437,26 @@ fn a_file_whose_header_does_not_fit_its_entries_is_built_again_with_those_after_
 fn an_index_that_is_gone_is_built_again_if_there_ever_was_one() {
     let dir = tempfile::tempdir().unwrap();
     for (checkpoint, from) in [(0, None), (T0, Some(0))] {
-        let index = IndexService::open(dir.path(), SMALL, &Notes::default(), true, checkpoint).unwrap();
+        let index =
+            IndexService::open(dir.path(), SMALL, &Notes::default(), LastStop::Orderly, checkpoint).unwrap();
         assert_eq!(index.rebuild_from(), from);
     }
+}
+
+#[test]
+fn an_entry_that_a_killed_process_had_not_counted_leaves_its_chain_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let index = open(dir.path());
+    for record in 1..=3 {
+        index.put(7, record * 100, record * 1000).unwrap();
+    }
+    drop(index);
+    // As if the kill came after the third entry was chained and before the header counted it.
+    let path = only_file(dir.path());
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[36..40].copy_from_slice(&3u32.to_be_bytes());
+    fs::write(&path, bytes).unwrap();
+    let index = IndexService::open(dir.path(), SMALL, &Notes::default(), LastStop::Killed, 0).unwrap();
+    index.put(8, 300, 3000).unwrap();
+    assert_eq!(index.query(7, 0, i64::MAX, 10).unwrap(), [200, 100]);
 }

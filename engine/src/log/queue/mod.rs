@@ -6,10 +6,11 @@
 //! - `scan`: finding files and the end of their data
 //! - `trim`: opening, and cutting a queue at either end
 //! - `ext`: the extension, for what does not fit in a unit
-//! - `table`: all queues of a store
+//! - `table`: all queues of a store; `recent`: the ones a thread used last
 
 mod cache;
 pub mod ext;
+mod recent;
 mod scan;
 pub mod table;
 mod tape;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 pub use cache::{FileCache, OPEN_FILES_DEFAULT};
+pub use recent::RecentQueues;
 pub use table::{QueueConfig, QueueTable};
 pub use unit::{UNIT_BYTES, Unit};
 
@@ -68,12 +70,20 @@ pub struct ConsumeQueue {
     min: AtomicI64,
     max: AtomicI64,
     max_physical: AtomicI64,
-    next: AtomicI64,
-    puts: AtomicU64,
-    put_bytes: AtomicU64,
+    writer: WriterSide,
     /// The extension, when the store keeps one.
     ext: Option<Box<ConsumeQueueExt>>,
     notes: Arc<Notes>,
+}
+
+/// What the log's writer changes with every message. On a cache line of its own, or it and the dispatcher,
+/// which changes the rest, would take the line from each other all the time.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct WriterSide {
+    next: AtomicI64,
+    puts: AtomicU64,
+    put_bytes: AtomicU64,
 }
 
 impl ConsumeQueue {
@@ -98,9 +108,7 @@ impl ConsumeQueue {
             min: AtomicI64::new(0),
             max: AtomicI64::new(0),
             max_physical: AtomicI64::new(NO_UNIT),
-            next: AtomicI64::new(0),
-            puts: AtomicU64::new(0),
-            put_bytes: AtomicU64::new(0),
+            writer: WriterSide::default(),
             ext: None,
             notes,
         }
@@ -142,16 +150,16 @@ impl ConsumeQueue {
 
     /// Takes the next `count` offsets for messages going into the log, and returns the first of them.
     pub fn assign(&self, count: i64) -> i64 {
-        self.next.fetch_add(count, Ordering::AcqRel)
+        self.writer.next.fetch_add(count, Ordering::AcqRel)
     }
 
     /// The offset `assign` will give next. It runs ahead of `max_offset` by what is not dispatched yet.
     pub fn next(&self) -> i64 {
-        self.next.load(Ordering::Acquire)
+        self.writer.next.load(Ordering::Acquire)
     }
 
     pub fn set_next(&self, offset: i64) {
-        self.next.store(offset, Ordering::Release);
+        self.writer.next.store(offset, Ordering::Release);
     }
 
     /// Adds the unit of a dispatched message. After an error nothing was added, and it can be tried again.
@@ -297,15 +305,16 @@ impl ConsumeQueue {
         }
     }
 
-    /// Counts messages put into the log for this queue.
+    /// Counts messages put into the log for this queue. Only the holder of the append lock may call this.
     pub fn count_put(&self, messages: u64, bytes: u64) {
-        self.puts.fetch_add(messages, Ordering::Relaxed);
-        self.put_bytes.fetch_add(bytes, Ordering::Relaxed);
+        let WriterSide { puts, put_bytes, .. } = &self.writer;
+        puts.store(puts.load(Ordering::Relaxed) + messages, Ordering::Relaxed);
+        put_bytes.store(put_bytes.load(Ordering::Relaxed) + bytes, Ordering::Relaxed);
     }
 
     /// Messages and bytes put since the store was opened.
     pub fn put_counts(&self) -> (u64, u64) {
-        (self.puts.load(Ordering::Relaxed), self.put_bytes.load(Ordering::Relaxed))
+        (self.writer.puts.load(Ordering::Relaxed), self.writer.put_bytes.load(Ordering::Relaxed))
     }
 
     /// Bytes written out since the last sync.

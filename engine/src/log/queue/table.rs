@@ -6,6 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashMap;
 use parking_lot::RwLock;
@@ -42,6 +43,7 @@ pub struct QueueTable {
     files: Arc<FileCache>,
     notes: Arc<Notes>,
     topics: RwLock<HashMap<Topic, Vec<Arc<ConsumeQueue>>>>,
+    removals: AtomicU64,
 }
 
 /// A topic's name, found by its bytes as they came from the network.
@@ -93,6 +95,7 @@ impl QueueTable {
             files,
             notes,
             topics: RwLock::new(topics),
+            removals: AtomicU64::new(0),
         })
     }
 
@@ -129,6 +132,11 @@ impl QueueTable {
         }
     }
 
+    /// Changes whenever queues are removed: what was looked up before must be looked up again.
+    pub fn removals(&self) -> u64 {
+        self.removals.load(Ordering::Acquire)
+    }
+
     /// The names of all topics that have queues, in no order.
     pub fn topics(&self) -> Vec<Arc<str>> {
         self.topics.read().keys().map(|topic| Arc::clone(&topic.0)).collect()
@@ -160,6 +168,7 @@ impl QueueTable {
         let count = queues.len();
         let dir = self.root.join(checked_topic(topic)?);
         topics.remove(topic);
+        self.removals.fetch_add(1, Ordering::AcqRel);
         match fs::remove_dir(&dir) {
             Err(e) if !matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::DirectoryNotEmpty) => {
                 Err(Error::io("remove", &dir, e))

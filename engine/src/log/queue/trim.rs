@@ -193,7 +193,7 @@ impl ConsumeQueue {
 
     /// Deletes the queue's files and directory and leaves it empty. Nobody may append meanwhile.
     pub fn destroy(&self) -> Result<()> {
-        for offset in [&self.max, &self.min, &self.next] {
+        for offset in [&self.max, &self.min, &self.writer.next] {
             offset.store(0, Ordering::Release);
         }
         self.max_physical.store(NO_UNIT, Ordering::Release);

@@ -59,9 +59,7 @@ def survey(files: StoreFiles, config: StoreConfig) -> Facts:
             ],
         },
         "topics": topics,
-        "index": [
-            _index(IndexFile(path, config.maxHashSlotNum)) for path in offline.index_paths(files.index)
-        ],
+        "index": [_index(IndexFile(path, config)) for path in offline.index_paths(files.index)],
         "checkpoint": point._asdict() if point else None,
     }
 

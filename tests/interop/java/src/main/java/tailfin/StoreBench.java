@@ -94,7 +94,7 @@ public final class StoreBench {
             .put("dispatchedSeconds", timing.seconds()).put("cpuSeconds", timing.cpuSeconds())
             .put("maxPhysicalOffset", store.getMaxPhyOffset())
             .put("rssBytes", Timing.memory("VmRSS")).put("rssAnonBytes", Timing.memory("RssAnon"))
-            .put("heapBytes", Timing.heap()));
+            .put("descriptors", Timing.descriptors()).put("heapBytes", Timing.heap()));
         System.out.flush();
         // no shutdown: the directory stays as a kill leaves it, except that it was recovered
         if (clean && loaded) {

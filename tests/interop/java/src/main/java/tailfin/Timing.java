@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.stream.Stream;
 
 /** Wall and processor time since it was made. */
 final class Timing {
@@ -37,5 +38,12 @@ final class Timing {
             }
         }
         return -1;
+    }
+
+    /** Open descriptors, without the one that counts them. */
+    static long descriptors() throws IOException {
+        try (Stream<Path> found = Files.list(Path.of("/proc/self/fd"))) {
+            return found.count() - 1;
+        }
     }
 }

@@ -1,0 +1,193 @@
+"""Results kept as JSON lines, and the tables made from them."""
+
+import json
+import re
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.rows import LIMIT, ROWS, SECTIONS, Pick, Row
+
+MARKS = re.compile(r"(<!-- figures -->\n).*?(<!-- /figures -->)", re.DOTALL)
+Result = dict[str, Any]
+
+
+def append_result(folder: Path, result: Result) -> None:
+    """Add one line to the day's file of this machine."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{result['date'][:10]}-{result['machineId']}.jsonl"
+    with path.open("a") as file:
+        file.write(json.dumps(result, ensure_ascii=False) + "\n")
+
+
+def newest(folder: Path) -> list[Result]:
+    """Return the results of each case's newest run, on the machine that was measured last."""
+    results = [json.loads(line) for path in sorted(folder.glob("*.jsonl")) for line in path.open()]
+    if not results:
+        return []
+    machine = max(results, key=lambda result: result["run"])["machineId"]
+    results = [result for result in results if result["machineId"] == machine]
+    last_run: dict[str, str] = {}
+    for result in results:
+        last_run[result["case"]] = max(result["run"], last_run.get(result["case"], ""))
+    return [result for result in results if result["run"] == last_run[result["case"]]]
+
+
+@dataclass(frozen=True)
+class Value:
+    """A figure over the rounds."""
+
+    best: float
+    median: float
+    rounds: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    row: Row
+    figure: Value
+    peer: Value | None
+    peer_failed: bool
+
+    @property
+    def ratio(self) -> float | None:
+        return self.figure.best / self.peer.best if self.peer and self.peer.best else None
+
+    @property
+    def median_ratio(self) -> float | None:
+        return self.figure.median / self.peer.median if self.peer and self.peer.median else None
+
+    @property
+    def met(self) -> bool | None:
+        if self.row.most is not None:
+            return self.figure.best <= self.row.most
+        if self.row.ratio_goal is None or self.ratio is None:
+            return None
+        if self.row.more_is_better:
+            return self.ratio >= self.row.ratio_goal
+        return self.ratio <= self.row.ratio_goal
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "section": self.row.section,
+            "case": self.row.case,
+            "title": self.row.title,
+            "tailfin": vars(self.figure),
+            "peer": vars(self.peer) if self.peer else None,
+            "peerFailed": self.peer_failed,
+            "ratio": self.ratio,
+            "medianRatio": self.median_ratio,
+            "ratioGoal": self.row.ratio_goal,
+            "most": self.row.most,
+            "met": self.met,
+        }
+
+
+def compare(results: Sequence[Result]) -> list[Comparison]:
+    """Put the figures of each row side by side; rows without a figure are left out."""
+    found = []
+    for row in ROWS:
+        mine = [result for result in results if result["case"] == row.case]
+        figure = _value(mine, row.figure, row)
+        if figure is not None:
+            peer = _value(mine, row.peer, row) if row.peer else None
+            failed = bool(
+                row.peer and any("failed" in r["figures"] for r in mine if r["side"] == row.peer.side)
+            )
+            found.append(Comparison(row, figure, peer, failed))
+    return found
+
+
+def _value(results: Iterable[Result], pick: Pick, row: Row) -> Value | None:
+    values = [
+        result["figures"][pick.key]
+        for result in results
+        if result["side"] == pick.side
+        and result["figures"].get("bench") == pick.bench
+        and pick.key in result["figures"]
+        and pick.where.items() <= result["figures"].items()
+    ]
+    if not values:
+        return None
+    best = max(values) if row.more_is_better else min(values)
+    return Value(best, statistics.median(values), len(values))
+
+
+def render(results: Sequence[Result], command: str) -> str:
+    """Write the tables, with what they were measured on."""
+    if not results:
+        return "No run has been recorded yet.\n"
+    comparisons = compare(results)
+    lines = [*_origin(results, command), ""]
+    for section, (peer, figure) in SECTIONS.items():
+        rows = [comparison for comparison in comparisons if comparison.row.section == section]
+        if not rows:
+            continue
+        lines += [f"**{section}**", "", f"| case | {peer} | {figure} | ratio | of medians | goal | met |"]
+        lines += ["|---|---:|---:|---:|---:|---:|---|", *map(_line, rows), ""]
+    return "\n".join(lines)
+
+
+def _origin(results: Sequence[Result], command: str) -> Iterable[str]:
+    machine = results[-1]["machine"]
+    if any(result["quick"] for result in results):
+        yield "**A quick run with small counts: it shows that the bench works, and nothing else.**"
+    yield (
+        f"Best of the rounds, both sides in turns, page cache warm, by `{command}` on "
+        f"{machine['cores']} cores of {machine['cpu']}, {machine['memoryGiB']} GiB, "
+        f"Linux {machine['kernel']}, {machine['fileSystem']}, "
+        f"Java {machine['java']}, Python {machine['python']}, Rust {machine['rust']}."
+    )
+    runs: dict[tuple[str, str], list[str]] = {}
+    for result in results:
+        cases = runs.setdefault((result["date"][:10], result["commit"]), [])
+        if result["case"] not in cases:
+            cases.append(result["case"])
+    if len(runs) == 1:
+        ((date, commit),) = runs
+        yield f"Measured on {date} at commit {commit}."
+    else:
+        for (date, commit), cases in sorted(runs.items()):
+            yield f"Measured on {date} at commit {commit}: {', '.join(cases)}."
+
+
+def _line(comparison: Comparison) -> str:
+    row = comparison.row
+    peer = row.show(comparison.peer.best) if comparison.peer else "cannot" if comparison.peer_failed else "-"
+    met = {True: "yes", False: "**no**", None: ""}[comparison.met]
+    cells = (
+        row.title,
+        peer,
+        row.show(comparison.figure.best),
+        _ratio(comparison.ratio, row.section),
+        _ratio(comparison.median_ratio, row.section),
+        _goal(row),
+        met,
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def _ratio(ratio: float | None, section: str) -> str:
+    if ratio is None:
+        return ""
+    if section == LIMIT and ratio < 1:
+        return f"{ratio:.1%}"
+    return f"{ratio:.1f}x" if ratio >= 2 else f"{ratio:.2f}x" if ratio >= 0.1 else f"{ratio:.3f}x"
+
+
+def _goal(row: Row) -> str:
+    if row.most is not None:
+        return f"≤ {row.show(row.most)}"
+    if row.ratio_goal is None:
+        return ""
+    return f"{'≥' if row.more_is_better else '≤'} {row.ratio_goal:g}x"
+
+
+def fill_readme(readme: Path, text: str) -> None:
+    """Replace what stands between the marks."""
+    old = readme.read_text()
+    if not MARKS.search(old):
+        raise ValueError(f"{readme.name} has no <!-- figures --> marks")
+    readme.write_text(MARKS.sub(lambda marks: f"{marks[1]}{text.rstrip()}\n{marks[2]}", old))

@@ -1,0 +1,102 @@
+//! Records of the log seen up to one offset. Made for one read, it keeps the file it last looked into.
+
+use std::sync::Arc;
+
+use super::commit_log::CommitLog;
+use super::mapping::Mapping;
+use super::segment::Segment;
+use crate::error::{Error, Result};
+use crate::message::{Found, Record, look};
+
+/// The bytes of one record, kept readable by holding the map.
+#[derive(Clone, Debug)]
+pub struct Slice {
+    map: Arc<Mapping>,
+    at: usize,
+    len: usize,
+}
+
+impl Slice {
+    pub(crate) fn new(map: Arc<Mapping>, at: usize, len: usize) -> Self {
+        Self { map, at, len }
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: slices are made below the readable offset, where nothing is written again.
+        unsafe { self.map.bytes(self.at..self.at + self.len) }
+    }
+
+    /// The record, which was checked when the slice was made; it can only be lost with its pages.
+    pub fn record(&self) -> Result<Record<'_>> {
+        self.map.check()?;
+        Record::parse(self.bytes())
+            .map_err(|bad| Error::Damaged { path: "message".into(), what: bad.to_string() })
+    }
+}
+
+/// What stands at an offset of a view.
+pub enum Seen<'a> {
+    Record(Record<'a>),
+    /// The file is full; the log goes on at this offset.
+    NextFile(u64),
+    /// No record starts here.
+    Nothing,
+}
+
+pub struct View<'a> {
+    log: &'a CommitLog,
+    end: u64,
+    segment: Option<Arc<Segment>>,
+}
+
+impl<'a> View<'a> {
+    /// See the log up to `end`, which must be readable.
+    pub fn new(log: &'a CommitLog, end: u64) -> Self {
+        Self { log, end, segment: None }
+    }
+
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// What stands at `offset`; an error only if the file lost its pages.
+    pub fn look(&mut self, offset: u64) -> Result<Seen<'_>> {
+        if offset >= self.end {
+            return Ok(Seen::Nothing);
+        }
+        if !self.segment.as_ref().is_some_and(|file| file.start() <= offset && offset < file.end()) {
+            self.segment = self.log.segment_of(offset);
+        }
+        let Some(segment) = &self.segment else { return Ok(Seen::Nothing) };
+        let at = (offset - segment.start()) as usize;
+        let limit = (self.end.min(segment.end()) - segment.start()) as usize;
+        let found = look(segment.bytes(at..limit));
+        segment.map().check()?;
+        Ok(match found {
+            Ok(Found::Record(record)) if record.physical_offset() == offset.cast_signed() => {
+                Seen::Record(record)
+            }
+            Ok(Found::Blank { .. }) => Seen::NextFile(segment.end()),
+            _ => Seen::Nothing,
+        })
+    }
+
+    /// The record that starts at `offset`, if one does.
+    pub fn record(&mut self, offset: u64) -> Result<Option<Record<'_>>> {
+        Ok(match self.look(offset)? {
+            Seen::Record(record) => Some(record),
+            _ => None,
+        })
+    }
+
+    /// The map that holds what was last looked at, and where `offset` lies in it.
+    pub fn place(&self, offset: u64) -> Option<(&Arc<Mapping>, usize)> {
+        self.segment.as_ref().map(|segment| (segment.map(), (offset - segment.start()) as usize))
+    }
+
+    /// A record as bytes that outlive the view.
+    pub fn slice(&mut self, offset: u64) -> Result<Option<Slice>> {
+        let Some(size) = self.record(offset)?.map(|record| record.size()) else { return Ok(None) };
+        Ok(self.place(offset).map(|(map, at)| Slice::new(map.clone(), at, size)))
+    }
+}
