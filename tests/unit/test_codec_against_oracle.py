@@ -143,9 +143,9 @@ def test_a_record_with_a_flipped_byte_is_refused_or_reads_as_the_oracle_reads_it
     try:
         again = oracle.decode_record(damaged)
     except oracle.Malformed as bad:
-        # The engine looks at a host when it is asked for; nothing else is let through.
-        assert str(bad).startswith("port")
-        return
+        if str(bad).startswith("port"):  # the engine looks at a host when it is asked for
+            return
+        raise
     assert oracle.body_crc(message.body) == again.body_crc, (
         "a body that does not fit its checksum was let through"
     )

@@ -26,6 +26,15 @@ const SPIN_TURNS: u32 = 400;
 const CATCH_UP_MAX: Duration = Duration::from_secs(1);
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
+/// What came of looking for work.
+enum Advance {
+    Moved,
+    /// There is nothing whole to dispatch up to what is confirmed now.
+    Stands {
+        confirmed: u64,
+    },
+}
+
 #[derive(Debug)]
 pub struct Dispatcher {
     log: Arc<CommitLog>,
@@ -115,14 +124,13 @@ impl Dispatcher {
                 self.index_again();
                 index_tried = Instant::now();
             }
-            let confirmed = self.confirmed();
             match self.advance(&mut recent) {
-                Ok(true) => {}
-                Ok(false) | Err(_) if stop.load(Ordering::Acquire) => {
+                Ok(Advance::Moved) => {}
+                Ok(Advance::Stands { .. }) | Err(_) if stop.load(Ordering::Acquire) => {
                     self.index_again();
                     return;
                 }
-                Ok(false) => self.idle(confirmed),
+                Ok(Advance::Stands { confirmed }) => self.idle(confirmed, stop),
                 Err(error) => {
                     if self.flags.raise(Flag::QueueError) {
                         self.log.notes().say(
@@ -140,9 +148,8 @@ impl Dispatcher {
         }
     }
 
-    /// Wait for work: a while by watching the log, which costs its writer nothing, then asleep.
-    /// What is confirmed may end inside a record, so that only a change of it is work.
-    fn idle(&self, confirmed: u64) {
+    /// Wait until more is confirmed: a while by watching, which costs the log's writer nothing, then asleep.
+    fn idle(&self, confirmed: u64, stop: &AtomicBool) {
         for _ in 0..SPIN_TURNS {
             if self.confirmed() != confirmed {
                 return;
@@ -150,17 +157,17 @@ impl Dispatcher {
             hint::spin_loop();
         }
         self.signal.lower();
-        if self.confirmed() == confirmed {
+        if self.confirmed() == confirmed && !stop.load(Ordering::Acquire) {
             self.signal.wait(self.index_stands().then_some(RETRY_PAUSE));
         }
     }
 
-    /// Dispatch the next stretch of the log. Returns whether there was one.
-    fn advance(&self, recent: &mut RecentQueues) -> Result<bool> {
+    /// Dispatch the next stretch of the log.
+    fn advance(&self, recent: &mut RecentQueues) -> Result<Advance> {
         let from = self.position();
         let confirmed = self.confirmed();
         if from >= confirmed {
-            return Ok(false);
+            return Ok(Advance::Stands { confirmed });
         }
         let Some(segment) = self.log.segment_of(from) else {
             // Deleted under us: the disk was full. What is gone cannot be dispatched.
@@ -170,13 +177,13 @@ impl Dispatcher {
                 format!("dispatch stood at offset {from}, below the log's start; it goes on at {min}"),
             );
             self.position.store(min, Ordering::Release);
-            return Ok(true);
+            return Ok(Advance::Moved);
         };
         let end = confirmed.min(segment.end()).min(from + STRETCH_BYTES);
         let (reached, timestamp) = self.dispatch_range(recent, &segment, from..end, confirmed)?;
         segment.map().check()?;
         if reached == from {
-            return Ok(false);
+            return Ok(Advance::Stands { confirmed });
         }
         self.position.store(reached, Ordering::Release);
         if timestamp > 0 {
@@ -186,7 +193,7 @@ impl Dispatcher {
             self.log.notes().say(Level::Info, format!("dispatch goes on at offset {reached}"));
         }
         self.arrivals.announce();
-        Ok(true)
+        Ok(Advance::Moved)
     }
 
     /// Dispatch records that start in `range`; none may reach past `end`.

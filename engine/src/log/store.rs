@@ -43,10 +43,10 @@ pub struct Store {
     pub stats: Stats,
     pub(super) commit_wake: Arc<Signal>,
     pub(super) memory_bytes: u64,
-    /// `maxMessageSize`, which may change while the store runs.
-    pub(super) message_bytes_max: AtomicUsize,
     /// When the log is written up to here, see whether the dispatcher follows.
     pub(super) lag_check_at: AtomicU64,
+    /// `maxMessageSize`, which may change while the store runs.
+    pub(super) message_bytes_max: AtomicUsize,
     generation: u32,
     abort: AbortFile,
     stop: Arc<AtomicBool>,

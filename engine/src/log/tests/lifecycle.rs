@@ -14,7 +14,7 @@ fn the_directory_is_laid_out_as_rocketmq_does() {
     let running = ["abort", "checkpoint", "commitlog", "consumequeue", "index", "lock"];
     assert_eq!(names(dir.path()), running);
     let abort = fs::read_to_string(dir.path().join("abort")).unwrap();
-    assert_eq!(abort.lines().next(), Some(&*std::process::id().to_string()));
+    assert_eq!(abort.lines().next().unwrap(), std::process::id().to_string());
     assert_eq!(fs::read_to_string(dir.path().join("lock")).unwrap(), "lock");
     store.close().unwrap();
     assert_eq!(names(dir.path()), &running[1..]);
