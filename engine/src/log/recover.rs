@@ -34,6 +34,8 @@ pub struct Recovery<'a> {
     pub clean: bool,
     /// The index lost a file that began here.
     pub index_from: Option<u64>,
+    /// The last record that the index has; -1 when it has none.
+    pub index_last: i64,
     pub recent: RefCell<RecentQueues>,
 }
 
@@ -239,6 +241,10 @@ impl Recovery<'_> {
             if queue.is_none_or(|queue| queue.max_offset() <= record.queue_offset()) {
                 self.note_lack(record, lacking);
             }
+        }
+        // The index itself takes its last record again: after a crash some of its keys may be missing.
+        if self.clean && record.physical_offset() <= self.index_last {
+            return Ok(());
         }
         self.derived.index(record, &properties)
     }
