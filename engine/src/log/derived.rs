@@ -7,7 +7,7 @@ use super::index::{IndexRequest, IndexService};
 use super::notes::{Level, Notes};
 use super::queue::{Appended, ConsumeQueue, QueueTable, RecentQueues, Unit};
 use crate::error::Result;
-use crate::message::ids::{key_hash, tags_code};
+use crate::message::ids::{key_hash, tags_code, tags_key_hash};
 use crate::message::{DispatchProperties, Record, TransactionType};
 
 const LMQ_PREFIX: &[u8] = b"%LMQ%";
@@ -98,7 +98,7 @@ impl Derived {
         }
     }
 
-    /// Enter a record's keys into the index; the index ignores what it has.
+    /// Enter a record's keys and tags into the index; the index ignores what it has.
     pub fn index(&self, record: &Record<'_>, properties: &DispatchProperties<'_>) -> Result<()> {
         let Some(index) = &self.index else { return Ok(()) };
         if record.transaction_type() == TransactionType::Rollback {
@@ -106,10 +106,12 @@ impl Derived {
         }
         let words = properties.keys.into_iter().flat_map(|keys| keys.split(|&byte| byte == b' '));
         let keys = properties.uniq_key.into_iter().chain(words.filter(|word| !word.is_empty()));
+        let tags = properties.tags.filter(|tags| !tags.is_empty());
+        let hashes = keys.map(|key| key_hash(record.topic(), key));
         index.build(IndexRequest {
             physical_offset: record.physical_offset(),
             store_timestamp: record.store_timestamp(),
-            hashes: keys.map(|key| key_hash(record.topic(), key)),
+            hashes: hashes.chain(tags.map(|tags| tags_key_hash(record.topic(), tags))),
         })
     }
 
