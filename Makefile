@@ -25,6 +25,8 @@ PEER_SOURCES := $(shell find tests/interop/java/pom.xml tests/interop/java/src 2
 PYTHON_TREES := $(wildcard src tests tools bench examples)
 FUZZ_TARGETS = $(basename $(notdir $(wildcard engine/fuzz/fuzz_targets/*.rs)))
 FUZZ_SECONDS ?= 600
+# The one on the path, or one of our own: nobody has to install it.
+CARGO_FUZZ := $(or $(shell command -v cargo-fuzz),$(CURDIR)/.build/cargo-fuzz/bin/cargo-fuzz)
 KILLS ?= 2000
 
 .PHONY: help
@@ -77,11 +79,12 @@ crash: tools-build $(ENGINE) ## the long kill -9 run: KILLS=2000
 	TAILFIN_KILLS=$(KILLS) $(PYTHON) -m pytest -q tests/crash -k kill --timeout 0
 
 .PHONY: fuzz
-fuzz: tools-fuzz ## each fuzz target for FUZZ_SECONDS=600
+fuzz: tools-fuzz $(CARGO_FUZZ) ## each fuzz target for FUZZ_SECONDS=600
 	@test -n "$(FUZZ_TARGETS)" || { echo "tailfin: no targets in engine/fuzz/fuzz_targets" >&2; exit 1; }
 	@cd engine && for target in $(FUZZ_TARGETS); do \
 		echo "fuzz $$target for $(FUZZ_SECONDS) s"; \
-		cargo +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1; \
+		PATH="$(dir $(CARGO_FUZZ)):$$PATH" cargo +nightly fuzz run $$target -- \
+			-max_total_time=$(FUZZ_SECONDS) -print_final_stats=1; \
 	done
 
 .PHONY: bench
@@ -124,6 +127,9 @@ $(REQUIREMENTS): pyproject.toml $(VENV)
 $(ENGINE): $(ENGINE_SOURCES) $(REQUIREMENTS)
 	$(PYTHON) -m maturin develop --release -q
 	@touch $@
+
+$(CURDIR)/.build/cargo-fuzz/bin/cargo-fuzz: | tools-fuzz
+	cargo install -q cargo-fuzz --root .build/cargo-fuzz
 
 $(PEERS): $(PEER_SOURCES) | tools-test
 	cd tests/interop/java && mvn -q -B -ntp package

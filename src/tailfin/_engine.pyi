@@ -278,6 +278,8 @@ class LogStore:
         """Let readers see nothing at or beyond this offset (replication's word); None lifts the limit."""
     def set_writable(self, reason: str, writable: bool) -> None:
         """Clear or raise a running flag: `"disk_full"`, `"logic_disk_full"`, `"fenced"`, `"not_writable"`."""
+    def set_max_message_size(self, size: int) -> None:
+        """Change `maxMessageSize`, from the next append on."""
     def running_flags(self) -> int:
         """RocketMQ's running flag bits (0: readable and writable)."""
     def log_files(self) -> list[tuple[int, int, int, bool]]:
@@ -287,7 +289,7 @@ class LogStore:
     def delete_expired_queue_files(self) -> int:
         """Delete queue and index files whose messages are all gone from the log; return how many."""
     def stats(self) -> dict[str, Any]:
-        """Counters since opening: puts, bytes, refusals by status, slowest put, dispatch lag, memory."""
+        """Counters since opening: puts, bytes, refusals by status, slowest put, syncs, dispatch lag, maps."""
     def notes(self) -> list[tuple[str, str]]:
         """Take what the engine has to say: (`"info" | "warning" | "error"`, text)."""
     def close(self) -> None:

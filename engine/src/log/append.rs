@@ -7,13 +7,17 @@ use std::sync::atomic::Ordering;
 use memmap2::MmapRaw;
 use parking_lot::MutexGuard;
 
-use super::clock::now_ms;
+use super::clock::{coarse_now_ms, now_ms};
 use super::commit_log::CommitLog;
+use super::notes::Level;
 use super::queue::ConsumeQueue;
 use super::segment::Segment;
 use crate::error::Error;
 use crate::message::layout::END_FILE_MIN_BLANK;
 use crate::message::{Prepared, Stamp, blank_head};
+
+/// An append under the lock is a copy of some bytes; this much is a disk or a system in trouble.
+const SLOW_LOCK_MS: i64 = 500;
 
 /// The state behind the append lock.
 #[derive(Debug, Default)]
@@ -64,6 +68,14 @@ pub struct Appender<'a> {
 }
 
 impl CommitLog {
+    /// How long the append lock has been held; 0 while it is free.
+    pub fn lock_held_ms(&self) -> i64 {
+        match self.locked_since.load(Ordering::Relaxed) {
+            0 => 0,
+            since => coarse_now_ms() - since,
+        }
+    }
+
     /// Take the append lock. The store timestamp is read inside it, so it is ordered over all queues.
     pub fn lock(&self) -> Appender<'_> {
         let mut writer = self.writer.lock();
@@ -77,7 +89,14 @@ impl CommitLog {
 
 impl Drop for Appender<'_> {
     fn drop(&mut self) {
+        let held_ms = self.log.lock_held_ms();
         self.log.locked_since.store(0, Ordering::Relaxed);
+        if held_ms > SLOW_LOCK_MS {
+            self.log.notes().say(
+                Level::Warning,
+                format!("[NOTIFYME] an append held the lock of the log for {held_ms} ms"),
+            );
+        }
         if self.log.wants_preparation(self.log.written.load(Ordering::Relaxed)) {
             self.log.prepare.raise();
         }
@@ -158,8 +177,10 @@ impl Appender<'_> {
             self.close_file(position)?;
         }
         let start = self.log.written.load(Ordering::Relaxed);
-        let segment = self.log.roll(start).map_err(AppendFailure::NoFile)?;
-        self.writer.buffer = self.log.lend_buffer(&segment).map_err(AppendFailure::NoFile)?;
+        // The buffer first: a file that joined the log without one could not be rolled to again.
+        let buffer = self.log.lend_buffer().map_err(AppendFailure::NoFile)?;
+        let segment = self.log.roll(start, buffer.clone()).map_err(AppendFailure::NoFile)?;
+        self.writer.buffer = buffer;
         self.writer.segment = Some(segment);
         Ok((start, self.target(0, needed)?))
     }

@@ -10,8 +10,17 @@ pub fn now_ms() -> i64 {
 
 /// Time since some start, a few milliseconds coarse: reading it costs a fifth of an exact clock.
 pub fn coarse() -> Duration {
+    coarse_clock(libc::CLOCK_MONOTONIC_COARSE)
+}
+
+/// The wall clock to within a few milliseconds.
+pub fn coarse_now_ms() -> i64 {
+    i64::try_from(coarse_clock(libc::CLOCK_REALTIME_COARSE).as_millis()).unwrap_or(i64::MAX)
+}
+
+fn coarse_clock(clock: libc::clockid_t) -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: fills the struct it is given.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut time) };
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
     Duration::new(time.tv_sec.max(0).cast_unsigned(), time.tv_nsec as u32)
 }

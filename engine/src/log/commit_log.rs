@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
+use memmap2::MmapRaw;
 use parking_lot::{Mutex, RwLock};
 
 use super::append::Writer;
@@ -32,7 +33,7 @@ pub struct CommitLog {
     pub(super) written: OwnLine<AtomicU64>,
     committed: AtomicU64,
     flushed: AtomicU64,
-    flushing: Mutex<()>,
+    pub(super) flushing: Mutex<()>,
     /// Store timestamp of the last record; moves after `written`, so reading it first never promises too much.
     pub(super) last_timestamp: AtomicI64,
     /// Everything before it has space and is faulted in.
@@ -139,7 +140,11 @@ impl CommitLog {
             let position = end - last.start();
             last.erase_from(position)?;
             last.reopen(position)?;
-            writer.resume(last.clone(), last_timestamp, self.lend_buffer(last)?);
+            let buffer = self.lend_buffer()?;
+            if let Some(buffer) = &buffer {
+                last.attach_buffer(buffer.clone());
+            }
+            writer.resume(last.clone(), last_timestamp, buffer);
         }
         writer.last_timestamp = last_timestamp;
         self.written.store(end, Ordering::Release);
@@ -151,13 +156,24 @@ impl CommitLog {
     }
 
     /// Add the file that the writer needs next, from those made ahead or made now.
-    pub(super) fn roll(&self, start: u64) -> Result<Arc<Segment>> {
+    pub(super) fn roll(&self, start: u64, buffer: Option<Arc<MmapRaw>>) -> Result<Arc<Segment>> {
+        // Held to the end, so that the preparing thread never makes the same file.
         let mut ahead = self.ahead.lock();
-        let segment = match ahead.pop_front() {
-            Some(segment) if segment.start() == start => segment,
-            _ => Arc::new(self.make_segment(start)?),
+        let made = match ahead.pop_front_if(|segment| segment.start() == start) {
+            Some(segment) => Ok(segment),
+            None => self.make_segment(start).map(Arc::new),
         };
-        drop(ahead);
+        let segment = match (made, buffer, &self.pool) {
+            (Ok(segment), Some(buffer), _) => {
+                segment.attach_buffer(buffer);
+                segment
+            }
+            (Err(error), Some(buffer), Some(pool)) => {
+                pool.give_back(buffer);
+                return Err(error);
+            }
+            (made, ..) => made?,
+        };
         let mut segments = self.segments.write();
         if self.config.warm_up
             && let Some(last) = segments.back()
@@ -205,8 +221,8 @@ impl CommitLog {
         Ok(())
     }
 
-    /// A write buffer for `segment`, when the pool is on and has one left.
-    pub(super) fn lend_buffer(&self, segment: &Segment) -> Result<Option<Arc<memmap2::MmapRaw>>> {
+    /// A write buffer for the next file, when the pool is on and has one left.
+    pub(super) fn lend_buffer(&self) -> Result<Option<Arc<MmapRaw>>> {
         let Some(pool) = &self.pool else { return Ok(None) };
         let Some(buffer) = pool.lend() else {
             if self.config.transient_pool.is_some_and(|pool| pool.fail_fast) {
@@ -216,7 +232,6 @@ impl CommitLog {
                 .say(Level::Warning, "the transient store pool is empty; appends go straight to the map");
             return Ok(None);
         };
-        segment.attach_buffer(buffer.clone());
         Ok(Some(buffer))
     }
 

@@ -26,6 +26,15 @@ const SPIN_TURNS: u32 = 400;
 const CATCH_UP_MAX: Duration = Duration::from_secs(1);
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
+/// What came of looking for work.
+enum Advance {
+    Moved,
+    /// There is nothing whole to dispatch up to what is confirmed now.
+    Stands {
+        confirmed: u64,
+    },
+}
+
 #[derive(Debug)]
 pub struct Dispatcher {
     log: Arc<CommitLog>,
@@ -38,6 +47,8 @@ pub struct Dispatcher {
     position: AtomicU64,
     /// Store timestamp of the last record before `position`; moves after it.
     timestamp: AtomicI64,
+    /// From where on messages are not indexed, because that failed; `u64::MAX` while it works.
+    index_stands_at: AtomicU64,
     /// Replication's word on how far readers may see; `u64::MAX` without one.
     confirm_limit: AtomicU64,
 }
@@ -52,6 +63,7 @@ impl Dispatcher {
             signal,
             position: AtomicU64::new(0),
             timestamp: AtomicI64::new(0),
+            index_stands_at: AtomicU64::new(u64::MAX),
             confirm_limit: AtomicU64::new(u64::MAX),
         }
     }
@@ -110,14 +122,27 @@ impl Dispatcher {
         Ok(end)
     }
 
+    /// Whether messages are left out of the index until it can be written again.
+    pub fn index_stands(&self) -> bool {
+        self.index_stands_at.load(Ordering::Acquire) != u64::MAX
+    }
+
     /// The dispatch thread. On stop it first works off what is there.
     pub fn run(&self, stop: &AtomicBool) {
         let mut recent = RecentQueues::default();
+        let mut index_tried = Instant::now();
         loop {
+            if self.index_stands() && index_tried.elapsed() >= RETRY_PAUSE {
+                self.index_again();
+                index_tried = Instant::now();
+            }
             match self.advance(&mut recent) {
-                Ok(true) => {}
-                Ok(false) | Err(_) if stop.load(Ordering::Acquire) => return,
-                Ok(false) => self.idle(),
+                Ok(Advance::Moved) => {}
+                Ok(Advance::Stands { .. }) | Err(_) if stop.load(Ordering::Acquire) => {
+                    self.index_again();
+                    return;
+                }
+                Ok(Advance::Stands { confirmed }) => self.idle(confirmed, stop),
                 Err(error) => {
                     if self.flags.raise(Flag::QueueError) {
                         self.log.notes().say(
@@ -135,35 +160,43 @@ impl Dispatcher {
         }
     }
 
-    /// Wait for work: a while by watching the log, which costs its writer nothing, then asleep.
-    fn idle(&self) {
+    /// Wait until more is confirmed: a while by watching, which costs the log's writer nothing, then asleep.
+    fn idle(&self, confirmed: u64, stop: &AtomicBool) {
         for _ in 0..SPIN_TURNS {
-            if self.behind() > 0 {
+            if self.confirmed() != confirmed {
                 return;
             }
             hint::spin_loop();
         }
         self.signal.lower();
-        if self.behind() == 0 {
-            self.signal.wait(None);
+        if self.confirmed() == confirmed && !stop.load(Ordering::Acquire) {
+            self.signal.wait(self.index_stands().then_some(RETRY_PAUSE));
         }
     }
 
-    /// Dispatch the next stretch of the log. Returns whether there was one.
-    fn advance(&self, recent: &mut RecentQueues) -> Result<bool> {
+    /// Dispatch the next stretch of the log.
+    fn advance(&self, recent: &mut RecentQueues) -> Result<Advance> {
         let from = self.position();
         let confirmed = self.confirmed();
         if from >= confirmed {
-            return Ok(false);
+            return Ok(Advance::Stands { confirmed });
         }
         let Some(segment) = self.log.segment_of(from) else {
             // Deleted under us: the disk was full. What is gone cannot be dispatched.
-            self.position.store(self.log.min_offset().max(from), Ordering::Release);
-            return Ok(true);
+            let min = self.log.min_offset().max(from);
+            self.log.notes().say(
+                Level::Warning,
+                format!("dispatch stood at offset {from}, below the log's start; it goes on at {min}"),
+            );
+            self.position.store(min, Ordering::Release);
+            return Ok(Advance::Moved);
         };
         let end = confirmed.min(segment.end()).min(from + STRETCH_BYTES);
         let (reached, timestamp) = self.dispatch_range(recent, &segment, from..end, confirmed)?;
         segment.map().check()?;
+        if reached == from {
+            return Ok(Advance::Stands { confirmed });
+        }
         self.position.store(reached, Ordering::Release);
         if timestamp > 0 {
             self.timestamp.store(timestamp, Ordering::Release);
@@ -172,7 +205,7 @@ impl Dispatcher {
             self.log.notes().say(Level::Info, format!("dispatch goes on at offset {reached}"));
         }
         self.arrivals.announce();
-        Ok(true)
+        Ok(Advance::Moved)
     }
 
     /// Dispatch records that start in `range`; none may reach past `end`.
@@ -185,9 +218,11 @@ impl Dispatcher {
     ) -> Result<(u64, i64)> {
         let mut at = range.start;
         let mut timestamp = 0;
+        // Replication may confirm half a record: look at whole ones, and stop before what is not confirmed.
+        let limit = self.log.readable().min(segment.end()) - segment.start();
         while at < range.end {
-            let limit = end.min(segment.end()) - segment.start();
             match look(segment.bytes((at - segment.start()) as usize..limit as usize)) {
+                Ok(Found::Record(record)) if at + record.size() as u64 > end => break,
                 Ok(Found::Record(record)) => {
                     self.dispatch(recent, &record)?;
                     timestamp = record.store_timestamp();
@@ -218,6 +253,44 @@ impl Dispatcher {
             let unit = self.derived.unit_of(record);
             self.derived.close_gap(&queue, expected, record.queue_offset(), unit)?;
         }
-        self.derived.index(record, &properties)
+        if !self.index_stands()
+            && let Err(error) = self.derived.index(record, &properties)
+        {
+            // The index only helps to find messages; it must not keep them from their readers.
+            let offset = record.physical_offset().cast_unsigned();
+            self.index_stands_at.store(offset, Ordering::Release);
+            self.log.notes().say(
+                Level::Error,
+                format!("messages from offset {offset} on wait to be indexed until that works: {error}"),
+            );
+        }
+        Ok(())
+    }
+
+    /// Index what had to wait.
+    fn index_again(&self) {
+        let (mut at, end) = (self.index_stands_at.load(Ordering::Acquire), self.position());
+        while at < end {
+            let Some(segment) = self.log.segment_of(at) else {
+                at = self.log.min_offset().max(at + 1);
+                continue;
+            };
+            let limit = end.min(segment.end()) - segment.start();
+            match look(segment.bytes((at - segment.start()) as usize..limit as usize)) {
+                Ok(Found::Record(record)) => {
+                    let properties = DispatchProperties::for_dispatch(record.properties());
+                    if self.derived.index(&record, &properties).is_err() {
+                        self.index_stands_at.store(at, Ordering::Release);
+                        return;
+                    }
+                    at += record.size() as u64;
+                }
+                _ => at = segment.end(),
+            }
+        }
+        if self.index_stands() {
+            self.index_stands_at.store(u64::MAX, Ordering::Release);
+            self.log.notes().say(Level::Info, format!("all messages up to offset {end} are indexed again"));
+        }
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
+use super::notes::Level;
 use super::store::Store;
 use crate::error::Result;
 
@@ -11,10 +12,18 @@ const DISPATCH_PAUSE: Duration = Duration::from_micros(200);
 
 impl Store {
     /// Delete the oldest log file; `None` when it is the last one, in use, or not dispatched yet.
+    ///
+    /// The queues go to disk first: without the log, nothing else tells how far a quiet queue had come.
     pub fn delete_first_log_file(&self, even_if_held: bool) -> Result<Option<PathBuf>> {
         let second = self.log.next_file(self.log.min_offset());
         if self.dispatcher.position() < second {
             return Ok(None);
+        }
+        if self.log.segments().len() > 1
+            && let Err(error) = self.keeper.keep(true)
+        {
+            // A full disk: deleting is what helps.
+            self.notes.say(Level::Warning, format!("a log file goes before its queues are on disk: {error}"));
         }
         self.log.delete_first(even_if_held)
     }

@@ -1,7 +1,7 @@
 //! Putting the log on disk: by interval, or for every waiting append at once.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
@@ -24,10 +24,11 @@ pub struct Flusher {
     /// Told when the flushed offset moved: in sync mode readers wait for it.
     flushed: Arc<Signal>,
     /// Held by the one waiting append that syncs for all of them.
-    leading: Mutex<()>,
+    pub(super) leading: Mutex<()>,
     waiting: Mutex<()>,
     progress: Condvar,
     failed: AtomicBool,
+    syncs: AtomicU64,
     pub(super) wake: Signal,
 }
 
@@ -47,6 +48,7 @@ impl Flusher {
             waiting: Mutex::default(),
             progress: Condvar::new(),
             failed: AtomicBool::new(false),
+            syncs: AtomicU64::new(0),
             wake: Signal::default(),
         }
     }
@@ -60,7 +62,10 @@ impl Flusher {
         }
         let began = Instant::now();
         match self.log.flush(least_pages) {
-            Ok(Some(timestamp)) => self.checkpoint.advance_log_timestamp(timestamp),
+            Ok(Some(timestamp)) => {
+                self.syncs.fetch_add(1, Ordering::Relaxed);
+                self.checkpoint.advance_log_timestamp(timestamp);
+            }
             Ok(None) => return Ok(()),
             // The kernel drops the error with the report: a second sync would succeed without the data.
             Err(error) => {
@@ -114,6 +119,18 @@ impl Flusher {
         }
     }
 
+    /// An append asks for a flush. By default (`flushCommitLogTimed`) only the clock counts.
+    pub fn nudge(&self) {
+        if !self.log.config.flush_timed {
+            self.wake.raise();
+        }
+    }
+
+    /// How often the log was put on disk.
+    pub fn syncs(&self) -> u64 {
+        self.syncs.load(Ordering::Relaxed)
+    }
+
     /// The flush thread: every interval, or when woken.
     pub fn run(&self, stop: &AtomicBool) {
         let config = &self.log.config;
@@ -141,17 +158,24 @@ impl Flusher {
         let mut last_thorough = Instant::now();
         while !stop.load(Ordering::Acquire) {
             wake.lower();
+            let began = Instant::now();
             let thorough = last_thorough.elapsed() >= pool.commit_thorough_interval;
             match self.log.commit(if thorough { 0 } else { pool.commit_least_pages }) {
                 Ok(true) => {
                     last_thorough = Instant::now();
-                    self.wake.raise();
+                    self.nudge();
                     self.flushed.raise();
                 }
                 Ok(false) => {}
                 Err(error) => {
                     self.log.notes().say(Level::Error, format!("commit failed, to be tried again: {error}"));
                 }
+            }
+            let took = began.elapsed();
+            if took > SLOW {
+                self.log
+                    .notes()
+                    .say(Level::Info, format!("committing to the log took {} ms", took.as_millis()));
             }
             if !stop.load(Ordering::Acquire) {
                 wake.wait(Some(pool.commit_interval));

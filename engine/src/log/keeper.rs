@@ -48,20 +48,21 @@ impl Keeper {
 
     pub fn run(&self, stop: &AtomicBool) {
         let mut last_thorough = Instant::now();
-        let mut seen = self.dispatcher.position();
+        // Nothing yet: the thread may start after the first messages were dispatched.
+        let mut seen = None;
         let mut pause = self.config.queue_flush_interval;
         while !stop.load(Ordering::Acquire) {
             self.wake.lower();
             self.wake.wait(Some(pause));
             let thorough = last_thorough.elapsed() >= self.config.queue_flush_thorough_interval;
             let position = self.dispatcher.position();
-            if (position == seen && !thorough) || stop.load(Ordering::Acquire) {
+            if (seen == Some(position) && !thorough) || stop.load(Ordering::Acquire) {
                 continue;
             }
             let began = Instant::now();
             match self.keep(thorough) {
                 Ok(()) => {
-                    seen = position;
+                    seen = Some(position);
                     if self.flags.clear(Flag::LogicDiskFull) {
                         self.notes.say(Level::Info, "the consume queues can be written again");
                     }
@@ -120,7 +121,8 @@ impl Keeper {
         if thorough && let Some(index) = &self.derived.index {
             self.checkpoint.advance_index_timestamp(index.flush()?);
         }
-        if all_synced {
+        // While messages wait to be indexed, recovery has to begin before them.
+        if all_synced && !self.dispatcher.index_stands() {
             self.checkpoint.advance_queue_timestamp(timestamp);
             self.checkpoint.advance_dispatch_offset(self.safe_offset(position)?);
         }

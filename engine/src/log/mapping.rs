@@ -7,6 +7,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::slice;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use memmap2::{Advice, MmapOptions, MmapRaw};
 
@@ -16,6 +17,14 @@ mod guard;
 
 use guard::Guard;
 pub use guard::MAPPINGS_MAX;
+
+static MAPPED_FILES: AtomicUsize = AtomicUsize::new(0);
+static MAPPED_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+/// Files mapped by this process now, and their bytes.
+pub fn mapped() -> (usize, usize) {
+    (MAPPED_FILES.load(Ordering::Relaxed), MAPPED_BYTES.load(Ordering::Relaxed))
+}
 
 /// A file mapped into memory, shared with the file.
 ///
@@ -49,6 +58,8 @@ impl Mapping {
                     path.display()
                 ))
             })?;
+        MAPPED_FILES.fetch_add(1, Ordering::Relaxed);
+        MAPPED_BYTES.fetch_add(len, Ordering::Relaxed);
         Ok(Self { guard, map, path: path.to_path_buf() })
     }
 
@@ -142,6 +153,13 @@ impl Mapping {
 
     pub fn unlock(&self) -> Result<()> {
         self.map.unlock().map_err(|source| Error::io("unlock from memory", &self.path, source))
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        MAPPED_FILES.fetch_sub(1, Ordering::Relaxed);
+        MAPPED_BYTES.fetch_sub(self.len(), Ordering::Relaxed);
     }
 }
 

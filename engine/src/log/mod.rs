@@ -36,4 +36,6 @@ pub mod segment;
 mod signal;
 pub mod stats;
 pub mod store;
+#[cfg(test)]
+mod tests;
 pub mod view;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::append::{AppendFailure, Appender, Placed};
-use super::clock::{coarse, now_ms};
+use super::clock::coarse;
 use super::config::FlushMode;
 use super::derived::{is_light_queue_name, is_lmq, light_queue_id, light_queue_names, may_multi_dispatch};
 use super::notes::Level;
@@ -22,6 +22,8 @@ const DISPATCH_LAG_CHECK: u64 = 1 << 20;
 const DISPATCH_LAG_PAUSE: Duration = Duration::from_micros(200);
 /// A lock held longer than this is a clock that was set, not a busy page cache.
 const LOCK_AGE_MAX_MS: i64 = 10_000_000;
+/// A closed gate says so once for this many refused puts.
+const REFUSALS_PER_NOTE: u64 = 50_000;
 const SLOW_PUT: Duration = Duration::from_millis(500);
 
 /// RocketMQ's answers to a put.
@@ -124,17 +126,20 @@ impl Store {
             return refuse(PutStatus::ServiceNotAvailable, "the store is closed".into());
         }
         if self.config.is_slave {
-            return refuse(
-                PutStatus::ServiceNotAvailable,
-                "the store is a slave's: write to its master".into(),
-            );
+            let reason = "the store is a slave's: write to its master".to_owned();
+            self.note_closed_gate(&reason);
+            return refuse(PutStatus::ServiceNotAvailable, reason);
         }
         if !self.flags.is_writable() {
-            return refuse(
-                PutStatus::ServiceNotAvailable,
-                format!("the store takes no writes now: {}", self.flags.describe()),
+            let reason = format!(
+                "the store takes no writes now: {} (flags {})",
+                self.flags.describe(),
+                self.flags.bits()
             );
+            self.note_closed_gate(&reason);
+            return refuse(PutStatus::ServiceNotAvailable, reason);
         }
+        self.stats.gate_opened();
         let Some(first) = drafts.first() else {
             return refuse(PutStatus::MessageIllegal, "a batch needs at least one message".into());
         };
@@ -166,6 +171,13 @@ impl Store {
         Ok(())
     }
 
+    /// Producers try again and again: one line for many refusals.
+    fn note_closed_gate(&self, reason: &str) {
+        if self.stats.gate_closed().is_multiple_of(REFUSALS_PER_NOTE) {
+            self.notes.say(Level::Warning, format!("puts are refused: {reason}"));
+        }
+    }
+
     fn check_sizes(&self, draft: &Draft<'_>, in_batch: bool) -> Result<(), Refusal> {
         if draft.properties.len() > PROPERTIES_BYTES_MAX {
             return Err(Refusal::new(
@@ -176,14 +188,11 @@ impl Store {
                 ),
             ));
         }
-        if draft.body.len() > self.config.message_bytes_max {
+        let body_max = self.message_bytes_max.load(Ordering::Relaxed);
+        if draft.body.len() > body_max {
             return Err(Refusal::new(
                 PutStatus::MessageIllegal,
-                format!(
-                    "the body has {} bytes; maxMessageSize allows {}",
-                    draft.body.len(),
-                    self.config.message_bytes_max
-                ),
+                format!("the body has {} bytes; maxMessageSize allows {body_max}", draft.body.len()),
             ));
         }
         if in_batch {
@@ -201,11 +210,7 @@ impl Store {
 
     /// Whether the append lock has been held suspiciously long.
     pub fn is_page_cache_busy(&self) -> bool {
-        let since = self.log.locked_since.load(Ordering::Relaxed);
-        if since == 0 {
-            return false;
-        }
-        let held = now_ms() - since;
+        let held = self.log.lock_held_ms();
         held > self.config.page_cache_busy.as_millis() as i64 && held < LOCK_AGE_MAX_MS
     }
 
@@ -261,7 +266,7 @@ impl Store {
         let prepared = draft
             .prepare(encoding)
             .map_err(|unstorable| Refusal::new(PutStatus::MessageIllegal, unstorable.to_string()))?;
-        let max = self.config.message_bytes_max + RECORD_OVERHEAD_MAX;
+        let max = self.message_bytes_max.load(Ordering::Relaxed) + RECORD_OVERHEAD_MAX;
         if prepared.encoded_len() > max {
             return Err(Refusal::new(
                 PutStatus::MessageIllegal,
@@ -334,7 +339,10 @@ impl Store {
         let end = placed.physical_offset + placed.size;
         match self.config.flush_mode {
             FlushMode::Async if self.config.transient_pool.is_some() => self.commit_wake.raise(),
-            FlushMode::Async => self.dispatcher.signal.raise(),
+            FlushMode::Async => {
+                self.dispatcher.signal.raise();
+                self.flusher.nudge();
+            }
             FlushMode::Sync if !wait => self.flusher.wake.raise(),
             FlushMode::Sync => {
                 if !self.flusher.wait_flushed(end, self.config.sync_flush_timeout) {

@@ -108,6 +108,10 @@ impl ReadResult {
         Some(Slice::new(self.maps[piece.map as usize].clone(), piece.at as usize, piece.len as usize))
     }
 
+    pub fn slices(&self) -> impl Iterator<Item = Slice> {
+        (0..self.len()).filter_map(|index| self.get(index))
+    }
+
     /// The records' bytes, in order.
     pub fn records(&self) -> impl Iterator<Item = &[u8]> {
         self.messages.iter().map(|piece| {

@@ -10,6 +10,8 @@ pub struct Stats {
     puts: AtomicU64,
     slowest_put_ms: AtomicU64,
     refused: [AtomicU64; PutStatus::ALL.len()],
+    /// Puts refused one after another because the store takes none.
+    at_closed_gate: AtomicU64,
     pub(super) reads: AtomicU64,
     pub(super) messages_read: AtomicU64,
     pub(super) queries: AtomicU64,
@@ -26,6 +28,18 @@ impl Stats {
 
     pub fn refused(&self, status: PutStatus) {
         self.refused[status as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Count a put that met a store which takes none; returns how many did before, in a row.
+    pub fn gate_closed(&self) -> u64 {
+        self.at_closed_gate.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub fn gate_opened(&self) {
+        // A load is cheaper than a store to a line that other writers read as well.
+        if self.at_closed_gate.load(Ordering::Relaxed) > 0 {
+            self.at_closed_gate.store(0, Ordering::Relaxed);
+        }
     }
 
     pub fn reads(&self) -> u64 {

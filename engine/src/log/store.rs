@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -45,6 +45,8 @@ pub struct Store {
     pub(super) memory_bytes: u64,
     /// When the log is written up to here, see whether the dispatcher follows.
     pub(super) lag_check_at: AtomicU64,
+    /// `maxMessageSize`, which may change while the store runs.
+    pub(super) message_bytes_max: AtomicUsize,
     generation: u32,
     abort: AbortFile,
     stop: Arc<AtomicBool>,
@@ -105,6 +107,7 @@ impl Store {
             notes.clone(),
         ));
         let store = Self {
+            message_bytes_max: AtomicUsize::new(config.message_bytes_max),
             config,
             log,
             derived,
@@ -177,6 +180,11 @@ impl Store {
         self.config.store_host
     }
 
+    /// Change how large a body may be, from the next put on.
+    pub fn set_message_bytes_max(&self, bytes: usize) {
+        self.message_bytes_max.store(bytes, Ordering::Relaxed);
+    }
+
     /// Put everything written so far on disk; returns up to where.
     pub fn flush(&self) -> Result<u64> {
         self.log.commit(0)?;
@@ -209,13 +217,17 @@ impl Store {
         self.log.discard_ahead();
         let result = flushed.map(|_| ()).and(kept);
         let behind = self.dispatcher.behind();
-        if result.is_ok() && self.flags.is_writable() && behind == 0 {
+        let is_whole = behind == 0 && !self.dispatcher.index_stands();
+        if result.is_ok() && self.flags.is_writable() && is_whole {
             self.abort.remove()?;
         } else {
             self.notes.say(
                 Level::Warning,
                 format!(
-                    "closing with {behind} bytes not dispatched or a failed write; the next start recovers"
+                    "closing with {behind} bytes not dispatched (up to offset {} of {}) or a failed write; \
+                     the next start recovers",
+                    self.dispatcher.position(),
+                    self.dispatcher.confirmed()
                 ),
             );
         }

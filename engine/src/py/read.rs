@@ -66,7 +66,7 @@ impl ReadResult {
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
-        let messages = (0..self.inner.len()).filter_map(|index| self.inner.get(index)).map(Message::in_log);
+        let messages = self.inner.slices().map(Message::in_log);
         PyList::new(py, messages.map(|message| Py::new(py, message)).collect::<PyResult<Vec<_>>>()?)?
             .try_iter()
     }

@@ -19,6 +19,7 @@ use crate::log::append::Placed;
 use crate::log::clock::now_ms;
 use crate::log::filter::TagFilter;
 use crate::log::flags::Flag;
+use crate::log::mapping::mapped;
 use crate::log::notes::{Level, Notes};
 use crate::log::queue::ConsumeQueue;
 use crate::log::read::ReadRequest;
@@ -501,6 +502,12 @@ impl LogStore {
         Ok(())
     }
 
+    /// Change `maxMessageSize`, from the next append on.
+    fn set_max_message_size(&self, size: usize) -> PyResult<()> {
+        self.open()?.set_message_bytes_max(size);
+        Ok(())
+    }
+
     /// RocketMQ's running flag bits (0: readable and writable).
     fn running_flags(&self) -> u32 {
         self.store.flags.bits()
@@ -542,6 +549,11 @@ impl LogStore {
         dict.set_item("messages_read", store.stats.messages_read())?;
         dict.set_item("queries", store.stats.queries())?;
         dict.set_item("dispatch_behind", store.dispatcher.behind())?;
+        dict.set_item("log_syncs", store.flusher.syncs())?;
+        dict.set_item("lock_held_ms", store.log.lock_held_ms())?;
+        let (mapped_files, mapped_bytes) = mapped();
+        dict.set_item("mapped_files", mapped_files)?;
+        dict.set_item("mapped_bytes", mapped_bytes)?;
         let topics = PyDict::new(py);
         for topic in store.derived.queues.topics() {
             let counts =

@@ -1,0 +1,349 @@
+//! Dispatch: from the log to queues, index and waiting readers.
+
+use super::*;
+use crate::log::config::FlushMode;
+use crate::log::queue::Unit;
+use crate::message::layout::sys_flag;
+
+fn units(store: &Store, topic: &str, queue_id: i32) -> Vec<Unit> {
+    settle(store);
+    let queue = store.derived.queues.get(topic.as_bytes(), queue_id).unwrap();
+    let mut units = Vec::new();
+    queue.read(0, 1000, &mut units).unwrap();
+    units
+}
+
+fn keys_found(store: &Store, topic: &str, key: &str) -> usize {
+    settle(store);
+    store.query(topic.as_bytes(), key.as_bytes(), 0, i64::MAX, 64).unwrap().len()
+}
+
+// shows: RD-13, X-15, CQ-01
+#[test]
+fn a_unit_holds_offset_whole_size_and_tag_of_its_message() {
+    let dir = directory();
+    let store = open(dir.path());
+    let first = put_with(&store, "T", &[("TAGS", "TagA")]);
+    let second = put(&store, "T", b"no tag");
+    let expected = [(first, 2_598_919), (second, 0)].map(|(placed, tags_code)| Unit {
+        physical_offset: placed.physical_offset.cast_signed(),
+        size: placed.size as i32,
+        tags_code,
+    });
+    assert_eq!(units(&store, "T", 0), expected);
+}
+
+// shows: CQ-11
+#[test]
+fn a_delayed_message_keeps_its_delivery_time_in_place_of_the_tag() {
+    let dir = directory();
+    let store = open(dir.path());
+    let levels = [("1", 1_000), ("3", 10_000), ("99", 10_000)];
+    let placed: Vec<_> = levels
+        .iter()
+        .map(|(level, _)| put_with(&store, "SCHEDULE_TOPIC_XXXX", &[("DELAY", level), ("TAGS", "TagA")]))
+        .collect();
+    for ((unit, placed), (_, delay)) in
+        units(&store, "SCHEDULE_TOPIC_XXXX", 0).iter().zip(&placed).zip(levels)
+    {
+        assert_eq!(unit.tags_code, placed.store_timestamp + delay);
+    }
+    put_with(&store, "T", &[("DELAY", "1"), ("TAGS", "TagA")]);
+    assert_eq!(units(&store, "T", 0)[0].tags_code, 2_598_919, "only in the schedule topic");
+}
+
+// shows: RD-01, N-08, X-03
+#[test]
+fn a_waiting_reader_is_woken_at_once() {
+    let dir = directory();
+    let store = open(dir.path());
+    let began = Instant::now();
+    for n in 0..50 {
+        thread::scope(|scope| {
+            let reader = scope.spawn(|| store.wait_for(b"T", 0, n, Instant::now() + PATIENCE));
+            put(&store, "T", b"x");
+            assert!(reader.join().unwrap());
+        });
+    }
+    assert!(began.elapsed() < Duration::from_secs(5), "50 arrivals took {:?}", began.elapsed());
+}
+
+// shows: RD-09
+#[test]
+fn a_reader_waits_for_its_own_queue() {
+    let dir = directory();
+    let store = open(dir.path());
+    put(&store, "Other", b"x");
+    let soon = || Instant::now() + Duration::from_millis(50);
+    assert!(!store.wait_for(b"T", 0, 0, soon()));
+    put(&store, "T", b"x");
+    assert!(store.wait_for(b"T", 0, 0, Instant::now() + PATIENCE), "offset 0 is there");
+    assert!(!store.wait_for(b"T", 0, 1, soon()), "offset 1 is not");
+}
+
+// shows: RD-03, RD-04, RD-12
+#[test]
+fn nothing_past_the_confirm_offset_is_dispatched_not_even_half_a_record() {
+    let dir = directory();
+    let store = open(dir.path());
+    store.dispatcher.set_confirm_limit(Some(0));
+    let placed = put_numbered(&store, "T", 4);
+    let count = || store.derived.queues.get(b"T", 0).map_or(0, |queue| queue.max_offset());
+    thread::sleep(Duration::from_millis(20));
+    assert_eq!((count(), store.dispatcher.behind()), (0, 0));
+    for (limit, expected) in [
+        (placed[1].physical_offset - 1, 0),
+        (placed[1].physical_offset, 1),
+        (placed[3].physical_offset + 50, 3),
+    ] {
+        store.dispatcher.set_confirm_limit(Some(limit));
+        eventually("what is confirmed", || count() == expected);
+        thread::sleep(Duration::from_millis(20));
+        assert_eq!(count(), expected);
+        assert!(store.flags.is_writable(), "half a record is no damage: {:?}", notes(&store));
+    }
+    assert_eq!(store.dispatcher.behind(), 50, "confirmed and not dispatched");
+    store.dispatcher.set_confirm_limit(None);
+    assert_eq!(bodies(&store, "T"), numbered(4));
+    assert_eq!(store.dispatcher.behind(), 0);
+}
+
+// shows: RD-03
+#[test]
+fn with_sync_flush_readers_see_what_is_on_disk() {
+    let dir = directory();
+    let store = open_with(dir.path(), |config| {
+        config.flush_mode = FlushMode::Sync;
+        config.flush_interval = Duration::from_hours(1);
+        config.sync_flush_timeout = Duration::from_millis(1);
+    });
+    let busy = (store.flusher.leading.lock(), store.log.flushing.lock());
+    refusal(&store, &draft("T", b"x"));
+    assert_eq!((store.dispatcher.confirmed(), store.log.written()), (0, 93));
+    drop(busy);
+    store.flush().unwrap();
+    assert_eq!(bodies(&store, "T").len(), 1);
+}
+
+// shows: RD-02
+#[test]
+fn dispatch_that_finds_its_place_deleted_goes_on_at_the_start_of_the_log() {
+    let dir = directory();
+    let store = open(dir.path());
+    store.dispatcher.set_confirm_limit(Some(0));
+    let mut placed = Vec::new();
+    while store.log.segments().len() < 3 {
+        placed.push(put(&store, "T", &[7; 1024]));
+    }
+    store.flush().unwrap();
+    assert_eq!(store.delete_first_log_file(true).unwrap(), None, "not dispatched yet");
+    store.log.delete_first(true).unwrap().unwrap();
+    store.dispatcher.set_confirm_limit(None);
+    settle(&store);
+    assert!(has_note(&notes(&store), Level::Warning, "below the log's start"));
+    let left = placed.iter().filter(|placed| placed.physical_offset >= store.log.min_offset()).count();
+    assert_eq!(bodies(&store, "T").len(), left);
+    let first = placed.len() - left;
+    assert_eq!(store.derived.queues.get(b"T", 0).unwrap().min_offset(), first as i64);
+}
+
+// shows: RD-11
+#[test]
+fn a_close_works_off_what_waits_for_dispatch() {
+    let dir = directory();
+    let store = open_with(dir.path(), |config| config.log_file_bytes = 8 << 20);
+    put_numbered(&store, "T", 20_000);
+    store.close().unwrap();
+    assert_eq!(store.dispatcher.behind(), 0);
+    assert!(!dir.path().join("abort").exists());
+    drop(store);
+    let store = open_with(dir.path(), |config| config.log_file_bytes = 8 << 20);
+    assert_eq!(store.derived.queues.get(b"T", 0).unwrap().max_offset(), 20_000);
+}
+
+// shows: RD-15
+#[test]
+fn without_the_index_nothing_is_indexed() {
+    let dir = directory();
+    let store = open_with(dir.path(), |config| config.index_enabled = false);
+    put_with(&store, "T", &[("KEYS", "k")]);
+    assert_eq!(keys_found(&store, "T", "k"), 0);
+    assert!(!dir.path().join("index").exists());
+}
+
+// shows: IX-10, IX-11, U-28
+#[test]
+fn unique_key_and_every_word_of_the_keys_are_indexed_but_not_for_rollbacks() {
+    let dir = directory();
+    let store = open(dir.path());
+    let properties = text(&[("UNIQ_KEY", "u1"), ("KEYS", "k1  k2")]);
+    let plain = Draft { properties: &properties, ..draft("T", b"x") };
+    store.put(&plain, true).unwrap();
+    for key in ["u1", "k1", "k2"] {
+        assert_eq!(keys_found(&store, "T", key), 1, "{key}");
+    }
+    for (topic, key) in [("T", "k1  k2"), ("T", ""), ("T", "k3"), ("U", "k1")] {
+        assert_eq!(keys_found(&store, topic, key), 0, "{topic} {key:?}");
+    }
+    store.put(&Draft { sys_flag: sys_flag::TRANSACTION_ROLLBACK, ..plain }, true).unwrap();
+    assert_eq!(keys_found(&store, "T", "k1"), 1);
+    store.put(&Draft { sys_flag: sys_flag::TRANSACTION_PREPARED, ..plain }, true).unwrap();
+    assert_eq!(keys_found(&store, "T", "k1"), 2);
+}
+
+// shows: IX-09
+#[test]
+fn a_full_index_file_is_followed_by_the_next_without_anyone_noticing() {
+    let dir = directory();
+    let store = open(dir.path());
+    for n in 0..1000 {
+        put_with(&store, "T", &[("KEYS", &format!("k{n}"))]);
+    }
+    settle(&store);
+    assert_eq!(names(&dir.path().join("index")).len(), 3, "399 entries a file");
+    assert!((0..1000).all(|n| keys_found(&store, "T", &format!("k{n}")) == 1));
+}
+
+// shows: IX-12
+#[test]
+fn an_index_that_cannot_be_written_holds_nobody_up_and_catches_up_later() {
+    let dir = directory();
+    let store = open(dir.path());
+    let index = dir.path().join("index");
+    fs::remove_dir(&index).unwrap();
+    fs::write(&index, "in the way").unwrap();
+    for n in 0..10 {
+        put_with(&store, "T", &[("KEYS", &format!("k{n}"))]);
+    }
+    assert_eq!(bodies(&store, "T").len(), 10, "readers are served");
+    assert!(store.flags.is_writable(), "and writers");
+    let lines = notes(&store);
+    assert_eq!(lines.iter().filter(|(level, _)| *level == Level::Error).count(), 1, "{lines:?}");
+    assert_eq!(keys_found(&store, "T", "k0"), 0);
+    fs::remove_file(&index).unwrap();
+    fs::create_dir(&index).unwrap();
+    eventually("the index", || keys_found(&store, "T", "k9") == 1);
+    assert!((0..10).all(|n| keys_found(&store, "T", &format!("k{n}")) == 1));
+    assert!(!store.dispatcher.index_stands());
+}
+
+// shows: IX-12
+#[test]
+fn what_was_never_indexed_is_indexed_by_the_next_start() {
+    let dir = directory();
+    let store = open(dir.path());
+    let index = dir.path().join("index");
+    fs::remove_dir(&index).unwrap();
+    fs::write(&index, "in the way").unwrap();
+    put_with(&store, "T", &[("KEYS", "k")]);
+    settle(&store);
+    store.keeper.keep(false).unwrap();
+    let _ = store.close(); // the index cannot be synced either
+    assert!(dir.path().join("abort").exists());
+    drop(store);
+    fs::remove_file(&index).unwrap();
+    assert_eq!(keys_found(&open(dir.path()), "T", "k"), 1);
+}
+
+fn multi(config: &mut StoreConfig) {
+    config.lmq = true;
+    config.multi_dispatch = true;
+    config.lmq_queues_max = 3;
+}
+
+// shows: RD-16, RD-17
+#[test]
+fn a_message_goes_into_every_light_queue_it_names() {
+    let dir = directory();
+    let store = open_with(dir.path(), multi);
+    let to = |names: &str| {
+        let properties = text(&[("INNER_MULTI_DISPATCH", names), ("WAIT", "true")]);
+        store.put(&Draft { queue_id: 5, properties: &properties, ..draft("T", b"x") }, true).unwrap()
+    };
+    to("%LMQ%a,%LMQ%b");
+    to("%LMQ%b,plain");
+    let placed = to("%LMQ%b");
+    assert_eq!(units(&store, "T", 5).len(), 3);
+    assert_eq!([units(&store, "%LMQ%a", 0).len(), units(&store, "%LMQ%b", 0).len()], [1, 3]);
+    assert_eq!(units(&store, "plain", 5).len(), 1, "no light queue, so it has the message's queue id");
+    assert_eq!(units(&store, "%LMQ%b", 0)[2].physical_offset, placed.physical_offset.cast_signed());
+    let slice = store.record_at(placed.physical_offset).unwrap().unwrap();
+    let record = slice.record().unwrap();
+    assert_eq!(properties::find(record.properties(), b"INNER_MULTI_QUEUE_OFFSET"), Some(&b"2"[..]));
+    assert_eq!(properties::find(record.properties(), b"WAIT"), None);
+    assert_eq!(bodies(&store, "%LMQ%b"), [b"x", b"x", b"x"]);
+    assert!(store.wait_for(b"%LMQ%b", 0, 2, Instant::now() + PATIENCE), "its readers are woken");
+}
+
+// shows: RD-16
+#[test]
+fn names_that_stand_for_no_queue_and_topics_without_light_queues_are_passed_over() {
+    let dir = directory();
+    let store = open_with(dir.path(), multi);
+    put_with(&store, "T", &[("INNER_MULTI_DISPATCH", "%LMQ%a/b,,%LMQ%ok")]);
+    put_with(&store, "%RETRY%T", &[("INNER_MULTI_DISPATCH", "%LMQ%retry")]);
+    put_with(&store, "rmq_sys_T", &[("INNER_MULTI_DISPATCH", "%LMQ%system")]);
+    settle(&store);
+    let mut topics = store.derived.queues.topics();
+    topics.sort();
+    assert_eq!(topics, ["%LMQ%ok", "%RETRY%T", "T", "rmq_sys_T"].map(Arc::from));
+    drop(store);
+    let dir = directory();
+    let store = open(dir.path());
+    put_with(&store, "T", &[("INNER_MULTI_DISPATCH", "%LMQ%off")]);
+    settle(&store);
+    assert_eq!(store.derived.queues.topics(), [Arc::from("T")], "switched off");
+}
+
+#[test]
+fn the_number_of_light_queues_is_limited() {
+    let dir = directory();
+    let store = open_with(dir.path(), multi);
+    for name in ["%LMQ%1", "%LMQ%2", "%LMQ%3"] {
+        put_with(&store, "T", &[("INNER_MULTI_DISPATCH", name)]);
+    }
+    let properties = text(&[("INNER_MULTI_DISPATCH", "%LMQ%4")]);
+    let refused = status(&store, &Draft { properties: &properties, ..draft("T", b"x") });
+    assert_eq!(refused, PutStatus::LmqQueuesExceeded);
+    put_with(&store, "T", &[("INNER_MULTI_DISPATCH", "%LMQ%3")]);
+}
+
+#[test]
+fn light_queues_survive_a_restart_and_a_kill() {
+    let dir = directory();
+    let store = open_with(dir.path(), multi);
+    for _ in 0..10 {
+        put_with(&store, "T", &[("INNER_MULTI_DISPATCH", "%LMQ%a")]);
+    }
+    settle(&store);
+    let copy = killed(dir.path());
+    store.close().unwrap();
+    for root in [dir.path(), copy.path()] {
+        let store = open_with(root, multi);
+        assert_eq!(bodies(&store, "%LMQ%a").len(), 10);
+        put_with(&store, "T", &[("INNER_MULTI_DISPATCH", "%LMQ%a")]);
+        assert_eq!(bodies(&store, "%LMQ%a").len(), 11);
+    }
+}
+
+// shows: CQ-10
+#[test]
+fn with_the_extension_units_lead_to_tag_and_time_and_filters_still_work() {
+    let dir = directory();
+    let store = open_with(dir.path(), |config| config.queue_ext_file_bytes = Some(4096));
+    for n in 0..300 {
+        put_with(&store, "T", &[("TAGS", if n % 3 == 0 { "A" } else { "B" })]);
+    }
+    assert!(units(&store, "T", 0).iter().all(|unit| unit.tags_code < i64::from(i32::MIN)));
+    store.keeper.keep(true).unwrap();
+    assert_eq!(names(&dir.path().join("consumequeue_ext/T/0")).len(), 2);
+    let wanted = filter("A");
+    let mut found = 0;
+    let mut offset = 0;
+    while offset < 300 {
+        let result = store.read(&ReadRequest { filter: Some(&wanted), ..request("T", 0, offset) }).unwrap();
+        found += result.len();
+        offset = result.next_offset;
+    }
+    assert_eq!(found, 100);
+}

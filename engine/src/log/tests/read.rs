@@ -1,0 +1,214 @@
+//! Reading by queue, by position and by time.
+
+use super::*;
+use crate::log::read::GetStatus;
+
+// shows: ST-19
+#[test]
+fn a_read_of_an_unknown_topic_is_an_answer_and_makes_nothing() {
+    let dir = directory();
+    let store = open(dir.path());
+    put(&store, "FooBar", b"x");
+    let found = read(&store, "TOPIC_A", 0);
+    assert!(found.is_empty());
+    assert!(matches!(found.status, GetStatus::NoMatchedLogicQueue | GetStatus::NoMessageInQueue));
+    assert_eq!((found.next_offset, found.min_offset, found.max_offset), (0, 0, 0));
+    assert_eq!(store.derived.queues.topics(), [Arc::from("FooBar")]);
+}
+
+#[test]
+fn every_offset_has_its_status() {
+    let dir = directory();
+    let store = open(dir.path());
+    store.put(&Draft { queue_id: 1, ..draft("T", b"x") }, true).unwrap();
+    store.derived.queues.get_or_create(b"T", 0).unwrap();
+    assert_eq!(read(&store, "T", 0).status, GetStatus::NoMessageInQueue);
+    let count = fill_files(&store, "T", 3) as i64;
+    store.flush().unwrap();
+    store.delete_first_log_file(false).unwrap().unwrap();
+    assert_eq!(
+        read(&store, "T", 0).status,
+        GetStatus::MessageWasRemoving,
+        "the minimum is not corrected yet"
+    );
+    store.delete_expired_queue_files().unwrap();
+    let min = store.derived.queues.get(b"T", 0).unwrap().min_offset();
+    for (offset, status, next) in [
+        (-1, GetStatus::OffsetTooSmall, min),
+        (min - 1, GetStatus::OffsetTooSmall, min),
+        (min, GetStatus::Found, min + 32),
+        (count, GetStatus::OffsetOverflowOne, count),
+        (count + 1, GetStatus::OffsetOverflowBadly, count),
+    ] {
+        let found = read(&store, "T", offset);
+        assert_eq!((found.status, found.next_offset), (status, next), "offset {offset}");
+        assert_eq!((found.min_offset, found.max_offset), (min, count));
+    }
+}
+
+// shows: N-03, MF-13
+#[test]
+fn what_is_read_lies_in_the_map_of_the_file() {
+    let dir = directory();
+    let store = open(dir.path());
+    put_numbered(&store, "T", 10);
+    let found = read(&store, "T", 0);
+    let segment = store.log.segment_of(0).unwrap();
+    let map = segment.map().as_ptr() as usize..segment.map().as_ptr() as usize + segment.map().len();
+    for slice in slices(&found) {
+        assert!(map.contains(&(slice.bytes().as_ptr() as usize)), "copied");
+    }
+}
+
+// shows: MF-13
+#[test]
+fn only_the_start_of_a_record_below_the_readable_offset_is_one() {
+    let dir = directory();
+    let store = open(dir.path());
+    let placed = put_numbered(&store, "T", 3);
+    settle(&store);
+    let at = |offset| store.record_at(offset).unwrap().map(|slice| slice.record().unwrap().queue_offset());
+    assert_eq!(at(placed[1].physical_offset), Some(1));
+    let end = placed[2].physical_offset + placed[2].size;
+    for offset in [placed[1].physical_offset + 1, end - 1, end, end + 1, u64::MAX] {
+        assert_eq!(at(offset), None, "offset {offset}");
+    }
+}
+
+#[test]
+fn count_and_bytes_limit_a_read_but_the_first_message_always_comes() {
+    let dir = directory();
+    let store = open_with(dir.path(), |config| {
+        config.transfer_memory.bytes = 3000;
+        config.transfer_memory.count = 5;
+    });
+    for _ in 0..20 {
+        put(&store, "T", &[1; 1000 - 92]);
+    }
+    settle(&store);
+    let count = |count_max, bytes_max| {
+        let request = ReadRequest { count_max, bytes_max, ..request("T", 0, 0) };
+        store.read(&request).unwrap().len()
+    };
+    assert_eq!(count(32, None), 3, "the transfer limit by bytes");
+    assert_eq!(count(2, None), 2);
+    assert_eq!(count(32, Some(10_000)), 10);
+    assert_eq!(count(32, Some(1)), 1);
+    put(&store, "U", b"");
+    for _ in 0..9 {
+        put(&store, "U", b"");
+    }
+    assert_eq!(read(&store, "U", 0).len(), 5, "the transfer limit by count");
+}
+
+#[test]
+fn a_tag_filter_decides_by_hash_and_then_by_the_tag_itself() {
+    let dir = directory();
+    let store = open(dir.path());
+    // "Aa" and "BB" have the same hash.
+    for tag in ["Aa", "BB", "C", "Aa"] {
+        put_with(&store, "T", &[("TAGS", tag)]);
+    }
+    put(&store, "T", b"without");
+    settle(&store);
+    let offsets = |expression: &str| -> Vec<i64> {
+        let filter = filter(expression);
+        let found = store.read(&ReadRequest { filter: Some(&filter), ..request("T", 0, 0) }).unwrap();
+        assert_eq!(found.next_offset, 5);
+        slices(&found).iter().map(|slice| slice.record().unwrap().queue_offset()).collect()
+    };
+    assert_eq!(offsets("Aa"), [0, 3]);
+    assert_eq!(offsets("BB || C"), [1, 2]);
+    assert_eq!(offsets("D"), [0; 0]);
+    assert!(["*", "", " || "].iter().all(|all| TagFilter::parse(all).is_none()), "lets everything through");
+}
+
+// shows: X-21
+#[test]
+fn a_message_that_was_read_is_still_there() {
+    let dir = directory();
+    let store = open(dir.path());
+    put_numbered(&store, "T", 5);
+    for _ in 0..3 {
+        assert_eq!(bodies(&store, "T"), numbered(5));
+    }
+    store.close().unwrap();
+    drop(store);
+    assert_eq!(bodies(&open(dir.path()), "T"), numbered(5));
+}
+
+/// A queue over several files whose messages are stored at 10, 20, 20, 30, … (after the first put's time).
+fn timed(store: &Store) -> (i64, Vec<i64>) {
+    let base = put(store, "T", b"first").store_timestamp + 10_000;
+    let mut times = vec![];
+    for n in 0..200_i64 {
+        // Pairs share their time.
+        store.log.writer.lock().last_timestamp = base + n / 2 * 10;
+        times.push(put(store, "T", &n.to_string().into_bytes()).store_timestamp - base);
+    }
+    settle(store);
+    (base, times)
+}
+
+// shows: CQ-08
+#[test]
+fn a_time_leads_to_the_first_message_not_before_it_or_the_last_not_after_it() {
+    let dir = directory();
+    let store = open(dir.path());
+    let (base, times) = timed(&store);
+    assert_eq!(times[..4], [0, 0, 10, 10]);
+    let queue = store.derived.queues.get(b"T", 0).unwrap();
+    assert_eq!(queue.max_offset(), 201);
+    let at = |time: i64, upper| store.offset_at_time(&queue, base + time, upper).unwrap();
+    assert_eq!([at(-20_000, false), at(-20_000, true)], [0, 0], "before the first");
+    assert_eq!([at(0, false), at(0, true)], [1, 2], "equal to two");
+    assert_eq!([at(500, false), at(500, true)], [101, 102]);
+    assert_eq!([at(505, false), at(505, true)], [103, 102], "between two");
+    assert_eq!([at(99_999, false), at(99_999, true)], [201, 200], "after the last");
+}
+
+// shows: CQ-08
+#[test]
+fn a_time_before_the_queue_begins_leads_to_its_minimum() {
+    let dir = directory();
+    let store = open(dir.path());
+    fill_files(&store, "T", 3);
+    store.flush().unwrap();
+    store.delete_first_log_file(false).unwrap().unwrap();
+    store.delete_expired_queue_files().unwrap();
+    let queue = store.derived.queues.get(b"T", 0).unwrap();
+    assert!(queue.min_offset() > 0);
+    for upper in [false, true] {
+        assert_eq!(store.offset_at_time(&queue, 0, upper).unwrap(), queue.min_offset());
+    }
+}
+
+// shows: IX-14
+#[test]
+fn a_query_is_limited_by_time_and_number_and_disturbs_nobody() {
+    let dir = directory();
+    let store = open(dir.path());
+    let base = put(&store, "T", b"x").store_timestamp;
+    for n in 0..100 {
+        store.log.writer.lock().last_timestamp = base + 10_000 + n * 1000;
+        put_with(&store, "T", &[("KEYS", "k")]);
+    }
+    settle(&store);
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            put_numbered(&store, "Other", 1000);
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+        let offsets = |begin, end, limit| -> Vec<i64> {
+            let found = store.query(b"T", b"k", base + begin, base + end, limit).unwrap();
+            found.iter().map(|slice| slice.record().unwrap().queue_offset()).collect()
+        };
+        while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+            assert_eq!(offsets(0, 1_000_000, 3), [100, 99, 98], "the newest first");
+            assert_eq!(offsets(0, 1_000_000, 1000).len(), 64, "maxMsgsNumBatch");
+            assert_eq!(offsets(20_000, 22_000, 64), [13, 12, 11]);
+        }
+    });
+    assert_eq!(bodies(&store, "Other"), numbered(1000));
+}
