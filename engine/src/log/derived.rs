@@ -7,11 +7,12 @@ use super::index::{IndexRequest, IndexService};
 use super::notes::{Level, Notes};
 use super::queue::{Appended, ConsumeQueue, QueueTable, RecentQueues, Unit};
 use crate::error::Result;
-use crate::message::ids::{key_hash, tags_code};
+use crate::message::ids::{key_hash, tags_code, tags_key_hash};
 use crate::message::{DispatchProperties, Record, TransactionType};
 
 const LMQ_PREFIX: &[u8] = b"%LMQ%";
 const RETRY_PREFIX: &[u8] = b"%RETRY%";
+const DEAD_PREFIX: &[u8] = b"%DLQ%";
 const SYSTEM_PREFIX: &[u8] = b"rmq_sys_";
 const SCHEDULE_TOPIC: &[u8] = b"SCHEDULE_TOPIC_XXXX";
 
@@ -61,8 +62,10 @@ impl Derived {
         let queue = recent.get(&self.queues, record.topic(), record.queue_id())?;
         let taken = put(queue, record.queue_offset(), unit, record)?;
         for (name, offset) in self.light_queues(record.topic(), properties) {
-            let queue = recent.get(&self.queues, name, light_queue_id(name, record.queue_id()))?;
-            if let Taken::Gap { expected } = put(queue, offset, unit, record)? {
+            let queue_id = light_queue_id(&self.config, name, record.queue_id());
+            let queue = recent.get(&self.queues, name, queue_id)?;
+            // As in the official store, such a queue has no extension.
+            if let Appended::Gap { expected } = queue.append(offset, unit)? {
                 self.close_gap(queue, expected, offset, unit)?;
             }
         }
@@ -95,7 +98,7 @@ impl Derived {
         }
     }
 
-    /// Enter a record's keys into the index; the index ignores what it has.
+    /// Enter a record's keys and tags into the index; the index ignores what it has.
     pub fn index(&self, record: &Record<'_>, properties: &DispatchProperties<'_>) -> Result<()> {
         let Some(index) = &self.index else { return Ok(()) };
         if record.transaction_type() == TransactionType::Rollback {
@@ -103,10 +106,12 @@ impl Derived {
         }
         let words = properties.keys.into_iter().flat_map(|keys| keys.split(|&byte| byte == b' '));
         let keys = properties.uniq_key.into_iter().chain(words.filter(|word| !word.is_empty()));
+        let tags = properties.tags.filter(|tags| !tags.is_empty());
+        let hashes = keys.map(|key| key_hash(record.topic(), key));
         index.build(IndexRequest {
             physical_offset: record.physical_offset(),
             store_timestamp: record.store_timestamp(),
-            hashes: keys.map(|key| key_hash(record.topic(), key)),
+            hashes: hashes.chain(tags.map(|tags| tags_key_hash(record.topic(), tags))),
         })
     }
 
@@ -172,13 +177,14 @@ pub fn is_lmq(name: &[u8]) -> bool {
 }
 
 /// A light queue has one queue; any other name shares the message's queue id.
-pub fn light_queue_id(name: &[u8], queue_id: i32) -> i32 {
-    if is_lmq(name) { 0 } else { queue_id }
+pub fn light_queue_id(config: &StoreConfig, name: &[u8], queue_id: i32) -> i32 {
+    if config.lmq && is_lmq(name) { 0 } else { queue_id }
 }
 
-/// Retry, system and schedule topics are never dispatched to further queues.
+/// Retry, dead letter, system and schedule topics are never dispatched to further queues.
 pub fn may_multi_dispatch(topic: &[u8]) -> bool {
-    !topic.starts_with(RETRY_PREFIX) && !topic.starts_with(SYSTEM_PREFIX) && topic != SCHEDULE_TOPIC
+    [RETRY_PREFIX, DEAD_PREFIX, SYSTEM_PREFIX].iter().all(|prefix| !topic.starts_with(prefix))
+        && topic != SCHEDULE_TOPIC
 }
 
 fn parse_number(text: &[u8]) -> Option<i64> {

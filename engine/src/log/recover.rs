@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use hashbrown::HashMap;
 
-use super::checkpoint::Checkpoint;
+use super::checkpoint::{Checkpoint, Values};
 use super::commit_log::CommitLog;
 use super::derived::{Derived, Taken};
 use super::notes::{Level, Notes};
@@ -34,6 +34,8 @@ pub struct Recovery<'a> {
     pub clean: bool,
     /// The index lost a file that began here.
     pub index_from: Option<u64>,
+    /// The last record that the index has; -1 when it has none.
+    pub index_last: i64,
     pub recent: RefCell<RecentQueues>,
 }
 
@@ -65,6 +67,7 @@ impl Recovery<'_> {
         let start = self.first_offset_to_check();
         let queue_end = self.queue_end();
         let queues_from = if self.clean { queue_end.max(self.log.min_offset()) } else { start };
+        self.set_checkpoint_back(start)?;
         if !self.clean {
             for queue in self.derived.queues.all() {
                 queue.truncate_physical(start.cast_signed())?;
@@ -86,6 +89,19 @@ impl Recovery<'_> {
             ),
         );
         Ok(())
+    }
+
+    /// Let the checkpoint promise nothing of what is checked now: queues are built again in memory, and a
+    /// crash before they are written out must find it true, also for the official store.
+    fn set_checkpoint_back(&self, start: u64) -> Result<()> {
+        let first = self.log.segment_of(start).and_then(|segment| first_timestamp(&segment));
+        let values = self.checkpoint.values();
+        self.checkpoint.reset(Values {
+            queue_timestamp: values.queue_timestamp.min(first.unwrap_or(0) - 1).max(0),
+            dispatch_offset: values.dispatch_offset.min(start.cast_signed()),
+            ..values
+        });
+        self.checkpoint.save()
     }
 
     fn start_empty(&self) -> Result<()> {
@@ -225,6 +241,10 @@ impl Recovery<'_> {
             if queue.is_none_or(|queue| queue.max_offset() <= record.queue_offset()) {
                 self.note_lack(record, lacking);
             }
+        }
+        // The index itself takes its last record again: after a crash some of its keys may be missing.
+        if self.clean && record.physical_offset() <= self.index_last {
+            return Ok(());
         }
         self.derived.index(record, &properties)
     }

@@ -77,6 +77,7 @@ impl Store {
         let checkpoint = Arc::new(Checkpoint::load(&config.checkpoint_path, &notes)?);
         let index = Self::open_index(&config, &checkpoint, last_stop, &notes)?;
         let index_from = index.as_ref().and_then(IndexService::rebuild_from);
+        let index_last = index.as_ref().and_then(IndexService::last_indexed).unwrap_or(-1);
         let derived = Arc::new(Derived::new(config.clone(), queues, index, notes.clone()));
         Recovery {
             log: &log,
@@ -85,6 +86,7 @@ impl Store {
             notes: &notes,
             clean: last_stop == LastStop::Orderly,
             index_from: index_from.map(|offset| offset.max(0).cast_unsigned()),
+            index_last,
             recent: RefCell::default(),
         }
         .run()?;
