@@ -119,7 +119,8 @@ impl Checkpoint {
                 notes.say(Level::Warning, text);
             }
             file.set_len(0).map_err(failed("empty"))?;
-            file.set_len(CHECKPOINT_BYTES as u64).map_err(failed("resize"))?;
+            // Written, not only sized: a later save must not need space that a full disk does not have.
+            file.write_all_at(&page, 0).map_err(failed("fill"))?;
         }
         let values = Values::decode(&page);
         let saved = (page == values.encode()).then_some(values);

@@ -8,6 +8,7 @@ use super::notes::{Level, Notes};
 use super::queue::{Appended, ConsumeQueue, QueueTable, RecentQueues, Unit};
 use crate::error::Result;
 use crate::message::ids::{key_hash, tags_code, tags_key_hash};
+use crate::message::layout::RECORD_BYTES_MIN;
 use crate::message::{DispatchProperties, Record, TransactionType};
 
 const LMQ_PREFIX: &[u8] = b"%LMQ%";
@@ -24,6 +25,8 @@ pub enum Taken {
     Gap {
         expected: i64,
     },
+    /// The record's place is another's, though the record is newer than all in the queue.
+    Conflict,
 }
 
 #[derive(Debug)]
@@ -44,7 +47,7 @@ impl Derived {
         Self { config, queues, index, notes }
     }
 
-    /// Enter a record into its queue or queues. Half and rolled-back messages have none.
+    /// Enter a record into its own queue. Half and rolled-back messages have none.
     pub fn enqueue(
         &self,
         recent: &mut RecentQueues,
@@ -54,32 +57,62 @@ impl Derived {
         if !record.transaction_type().is_consumable() {
             return Ok(Taken::Yes);
         }
-        let unit = Unit {
-            physical_offset: record.physical_offset(),
-            size: record.size() as i32,
-            tags_code: self.tags_code(record, properties),
-        };
         let queue = recent.get(&self.queues, record.topic(), record.queue_id())?;
-        let taken = put(queue, record.queue_offset(), unit, record)?;
-        for (name, offset) in self.light_queues(record.topic(), properties) {
-            let queue_id = light_queue_id(&self.config, name, record.queue_id());
+        put(queue, record.queue_offset(), self.unit(record, properties), record)
+    }
+
+    /// Enter a record into the further queues that it names.
+    pub fn enqueue_light(
+        &self,
+        recent: &mut RecentQueues,
+        record: &Record<'_>,
+        properties: &DispatchProperties<'_>,
+    ) -> Result<()> {
+        for (name, queue_id, offset) in self.light_places(record, properties) {
             let queue = recent.get(&self.queues, name, queue_id)?;
+            let unit = self.unit(record, properties);
             // As in the official store, such a queue has no extension.
             if let Appended::Gap { expected } = queue.append(offset, unit)? {
                 self.close_gap(queue, expected, offset, unit)?;
             }
         }
-        Ok(taken)
+        Ok(())
+    }
+
+    /// The further queues that a record names, and its offset in each.
+    pub fn light_places<'a>(
+        &self,
+        record: &Record<'a>,
+        properties: &DispatchProperties<'a>,
+    ) -> impl Iterator<Item = (&'a [u8], i32, i64)> + use<'a> {
+        let is_consumable = record.transaction_type().is_consumable();
+        let (lmq, queue_id) = (self.config.lmq, record.queue_id());
+        self.light_queues(record.topic(), properties)
+            .filter(move |_| is_consumable)
+            .map(move |(name, offset)| (name, light_queue_id(lmq, name, queue_id), offset))
     }
 
     /// Fill the units that the log no longer has with blanks, so that later ones keep their offsets.
     pub fn close_gap(&self, queue: &ConsumeQueue, expected: i64, offset: i64, unit: Unit) -> Result<()> {
+        let name = format!("queue {}-{}", queue.topic(), queue.queue_id());
+        // Each message that is missing took room in the log. A number beyond that is a damaged one.
+        let room = unit.physical_offset.saturating_sub(queue.max_physical_offset().max(0));
+        if (offset - expected).saturating_mul(RECORD_BYTES_MIN as i64) > room {
+            self.notes.say(
+                Level::Error,
+                format!(
+                    "{name}: the message at offset {} says it is number {offset}, after number {}: it is damaged \
+                     and left out",
+                    unit.physical_offset,
+                    expected - 1
+                ),
+            );
+            return Ok(());
+        }
         self.notes.say(
             Level::Error,
             format!(
-                "queue {}-{}: messages {expected} to {} are not in the log; their places are left blank",
-                queue.topic(),
-                queue.queue_id(),
+                "{name}: messages {expected} to {} are not in the log; their places are left blank",
                 offset - 1
             ),
         );
@@ -90,11 +123,14 @@ impl Derived {
 
     /// The unit that a record has in its own queue.
     pub fn unit_of(&self, record: &Record<'_>) -> Unit {
-        let properties = DispatchProperties::for_dispatch(record.properties());
+        self.unit(record, &DispatchProperties::for_dispatch(record.properties()))
+    }
+
+    fn unit(&self, record: &Record<'_>, properties: &DispatchProperties<'_>) -> Unit {
         Unit {
             physical_offset: record.physical_offset(),
             size: record.size() as i32,
-            tags_code: self.tags_code(record, &properties),
+            tags_code: self.tags_code(record, properties),
         }
     }
 
@@ -123,7 +159,7 @@ impl Derived {
             && !self.config.delay_levels.is_empty()
         {
             let level = (level as usize).min(self.config.delay_levels.len());
-            return record.store_timestamp() + self.config.delay_levels[level - 1];
+            return record.store_timestamp().saturating_add(self.config.delay_levels[level - 1]);
         }
         properties.tags.map_or(0, tags_code)
     }
@@ -159,7 +195,8 @@ fn put(queue: &ConsumeQueue, offset: i64, mut unit: Unit, record: &Record<'_>) -
     }
     Ok(match queue.append(offset, unit)? {
         Appended::Gap { expected } => Taken::Gap { expected },
-        _ => Taken::Yes,
+        Appended::Conflict => Taken::Conflict,
+        Appended::Written | Appended::Repeated => Taken::Yes,
     })
 }
 
@@ -177,8 +214,8 @@ pub fn is_lmq(name: &[u8]) -> bool {
 }
 
 /// A light queue has one queue; any other name shares the message's queue id.
-pub fn light_queue_id(config: &StoreConfig, name: &[u8], queue_id: i32) -> i32 {
-    if config.lmq && is_lmq(name) { 0 } else { queue_id }
+pub fn light_queue_id(lmq: bool, name: &[u8], queue_id: i32) -> i32 {
+    if lmq && is_lmq(name) { 0 } else { queue_id }
 }
 
 /// Retry, dead letter, system and schedule topics are never dispatched to further queues.
@@ -187,6 +224,6 @@ pub fn may_multi_dispatch(topic: &[u8]) -> bool {
         && topic != SCHEDULE_TOPIC
 }
 
-fn parse_number(text: &[u8]) -> Option<i64> {
+pub fn parse_number(text: &[u8]) -> Option<i64> {
     std::str::from_utf8(text).ok()?.trim().parse().ok()
 }

@@ -248,11 +248,25 @@ impl Dispatcher {
 
     fn dispatch(&self, recent: &mut RecentQueues, record: &Record<'_>) -> Result<()> {
         let properties = DispatchProperties::for_dispatch(record.properties());
-        if let Taken::Gap { expected } = self.derived.enqueue(recent, record, &properties)? {
-            let queue = self.derived.queues.get_or_create(record.topic(), record.queue_id())?;
-            let unit = self.derived.unit_of(record);
-            self.derived.close_gap(&queue, expected, record.queue_offset(), unit)?;
+        match self.derived.enqueue(recent, record, &properties)? {
+            Taken::Yes => {}
+            Taken::Gap { expected } => {
+                let queue = self.derived.queues.get_or_create(record.topic(), record.queue_id())?;
+                let unit = self.derived.unit_of(record);
+                self.derived.close_gap(&queue, expected, record.queue_offset(), unit)?;
+            }
+            Taken::Conflict => self.log.notes().say(
+                Level::Error,
+                format!(
+                    "queue {}-{}: number {} is taken, so the message at offset {} is left out",
+                    String::from_utf8_lossy(record.topic()),
+                    record.queue_id(),
+                    record.queue_offset(),
+                    record.physical_offset()
+                ),
+            ),
         }
+        self.derived.enqueue_light(recent, record, &properties)?;
         if !self.index_stands()
             && let Err(error) = self.derived.index(record, &properties)
         {

@@ -139,6 +139,12 @@ impl Store {
             self.note_closed_gate(&reason);
             return refuse(PutStatus::ServiceNotAvailable, reason);
         }
+        if self.flusher.has_failed() {
+            return refuse(
+                PutStatus::ServiceNotAvailable,
+                "the store takes no writes: a flush failed, restart it to recover".into(),
+            );
+        }
         self.stats.gate_opened();
         let Some(first) = drafts.first() else {
             return refuse(PutStatus::MessageIllegal, "a batch needs at least one message".into());
@@ -291,7 +297,7 @@ impl Store {
                 queues.push(None);
                 continue;
             }
-            let queue_id = light_queue_id(&self.config, name, draft.queue_id);
+            let queue_id = light_queue_id(self.config.lmq, name, draft.queue_id);
             if is_lmq(name)
                 && self.derived.queues.get(name, queue_id).is_none()
                 && self.derived.queues.count_with_prefix("%LMQ%") >= self.config.lmq_queues_max
