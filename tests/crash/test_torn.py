@@ -1,4 +1,5 @@
 import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -131,15 +132,35 @@ def test_a_recovery_that_is_killed_itself_is_done_again(tmp_path: Path) -> None:
     history = stores.fill(store, 30, random.Random(1))
     store.close()
     assert not (root / "abort").exists()
-    # An index file that cannot be opened makes opening fail after the log was loaded.
-    (index,) = list((root / "index").iterdir())[:1]
-    whole = index.read_bytes()
-    index.write_bytes(whole[:-1])
-    with pytest.raises(Exception, match="bytes instead of"):
+    # Where the queues should be there is something else, so opening fails after it began to repair.
+    shutil.rmtree(root / "consumequeue")
+    (root / "consumequeue").touch()
+    with pytest.raises(OSError, match="consumequeue"):
         stores.open_engine(root)
     assert (root / "abort").exists()
-    index.write_bytes(whole)
+    (root / "consumequeue").unlink()
     store = stores.open_engine(root)
     for place in history.places:
         assert not list(stores.differences(store, history.of_queue(place), place))
     store.close()
+
+
+def test_the_last_message_of_a_quiet_queue_is_not_lost_with_its_unit(tmp_path: Path) -> None:
+    """Its record is in a file that an orderly start does not look at."""
+    root = tmp_path / "store"
+    store = stores.open_engine(root)
+    for number in range(3):
+        store.append("Quiet", b"%d" % number)
+    stores.fill(store, 150, random.Random(2))
+    store.close()
+    queue = root / "consumequeue" / "Quiet" / "0" / f"{0:020}"
+    whole = queue.read_bytes()
+    for position in range(40, 60):
+        for mask in (0x80, 0x01):
+            damaged = bytearray(whole)
+            damaged[position] ^= mask
+            queue.write_bytes(damaged)
+            store = stores.open_engine(root)
+            assert [message.body for message in store.read("Quiet", 0)] == [b"0", b"1", b"2"], position
+            assert store.max_offset("Quiet", 0) == 3
+            store.close()

@@ -146,19 +146,20 @@ impl Recovery<'_> {
             {
                 end -= 1;
             }
-            if end == queue.max_offset() {
+            if end < queue.max_offset() {
+                self.notes.say(
+                    Level::Warning,
+                    format!(
+                        "queue {}-{}: units {end} to {} do not lead to its messages and are dropped",
+                        queue.topic(),
+                        queue.queue_id(),
+                        queue.max_offset() - 1
+                    ),
+                );
+                queue.end_before(end)?;
+            } else if !queue.has_lost_units() {
                 continue;
             }
-            self.notes.say(
-                Level::Warning,
-                format!(
-                    "queue {}-{}: units {end} to {} do not lead to its messages and are dropped",
-                    queue.topic(),
-                    queue.queue_id(),
-                    queue.max_offset() - 1
-                ),
-            );
-            queue.end_before(end)?;
             let from = queue.max_physical_offset().max(0).cast_unsigned();
             lacking.note(QueueKey::new(queue.topic().as_bytes(), queue.queue_id()), from);
         }

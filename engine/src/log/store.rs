@@ -77,12 +77,15 @@ impl Store {
         if last_stop == LastStop::Orderly {
             abort.create()?;
         }
-        let queues = QueueTable::open(&config.queue_dir, queue_config(&config), notes.clone())?;
-        let checkpoint = Arc::new(Checkpoint::load(&config.checkpoint_path, &notes)?);
-        let index = Self::open_index(&config, &checkpoint, last_stop, &notes)?;
-        let index_from = index.as_ref().and_then(IndexService::rebuild_from);
-        let index_last = index.as_ref().and_then(IndexService::last_indexed).unwrap_or(-1);
-        let derived = Arc::new(Derived::new(config.clone(), queues, index, notes.clone()));
+        let (derived, checkpoint) = match Self::open_derived(&config, last_stop, &notes) {
+            Err(error @ Error::Damaged { .. }) if last_stop == LastStop::Orderly => {
+                abort.remove()?; // refused, and nothing was repaired
+                return Err(error);
+            }
+            opened => opened?,
+        };
+        let index_from = derived.index.as_ref().and_then(IndexService::rebuild_from);
+        let index_last = derived.index.as_ref().and_then(IndexService::last_indexed).unwrap_or(-1);
         Recovery {
             log: &log,
             derived: &derived,
@@ -137,6 +140,17 @@ impl Store {
         };
         store.start()?;
         Ok(store)
+    }
+
+    fn open_derived(
+        config: &Arc<StoreConfig>,
+        last_stop: LastStop,
+        notes: &Arc<Notes>,
+    ) -> Result<(Arc<Derived>, Arc<Checkpoint>)> {
+        let queues = QueueTable::open(&config.queue_dir, queue_config(config), notes.clone())?;
+        let checkpoint = Arc::new(Checkpoint::load(&config.checkpoint_path, notes)?);
+        let index = Self::open_index(config, &checkpoint, last_stop, notes)?;
+        Ok((Arc::new(Derived::new(config.clone(), queues, index, notes.clone())), checkpoint))
     }
 
     fn open_index(

@@ -73,11 +73,15 @@ impl IndexFile {
         if count <= 1 {
             return true;
         }
-        let (first, last) = (self.entry(1), self.entry(count - 1));
-        self.begin_offset() == first.physical_offset
-            && self.end_offset() == last.physical_offset
-            // Java reckons the first entry's seconds from the file before.
-            && (count == 2 || last.seconds == self.seconds_at(self.end_timestamp()))
+        let is_last = |number| {
+            let entry = self.entry(number);
+            self.end_offset() == entry.physical_offset
+                // Java reckons the first entry's seconds from the file before.
+                && (number == 1 || entry.seconds == self.seconds_at(self.end_timestamp()))
+        };
+        // A kill may come before the newest entry is counted.
+        self.begin_offset() == self.entry(1).physical_offset
+            && (is_last(count - 1) || (count < self.layout.entries && is_last(count)))
     }
 
     /// Make a new file that goes on where `previous` ends. The path must be free.

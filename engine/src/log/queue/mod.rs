@@ -22,7 +22,7 @@ mod unit;
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 pub use cache::{FileCache, OPEN_FILES_DEFAULT};
 pub use recent::RecentQueues;
@@ -71,6 +71,8 @@ pub struct ConsumeQueue {
     max: AtomicI64,
     max_physical: AtomicI64,
     writer: WriterSide,
+    /// Whether units were dropped when the queue was opened.
+    lost_units: AtomicBool,
     /// The extension, when the store keeps one.
     ext: Option<Box<ConsumeQueueExt>>,
     notes: Arc<Notes>,
@@ -109,6 +111,7 @@ impl ConsumeQueue {
             max: AtomicI64::new(0),
             max_physical: AtomicI64::new(NO_UNIT),
             writer: WriterSide::default(),
+            lost_units: AtomicBool::new(false),
             ext: None,
             notes,
         }
@@ -140,6 +143,11 @@ impl ConsumeQueue {
     /// One past the last byte in the log of the last unit's message; -1 when there is no unit.
     pub fn max_physical_offset(&self) -> i64 {
         self.max_physical.load(Ordering::Acquire)
+    }
+
+    /// Whether units at the end were not valid when the queue was opened: the log may have their messages.
+    pub fn has_lost_units(&self) -> bool {
+        self.lost_units.load(Ordering::Acquire)
     }
 
     /// The offset of the first unit in the file after the one that holds, or would hold, an offset.

@@ -47,6 +47,7 @@ impl ConsumeQueue {
             if end < dirty_end {
                 let what = format!("{}: units from {last} on were not valid", self.tape.dir().display());
                 self.notes.say(Level::Warning, what);
+                self.lost_units.store(true, Ordering::Release);
             }
             if last > first {
                 break;
