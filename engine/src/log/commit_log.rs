@@ -14,6 +14,7 @@ use parking_lot::{Mutex, RwLock};
 
 use super::append::Writer;
 use super::config::StoreConfig;
+use super::markers::sync_directory;
 use super::notes::{Level, Notes};
 use super::pool::Pool;
 use super::segment::{Segment, file_name, parse_file_name};
@@ -187,9 +188,12 @@ impl CommitLog {
     fn make_segment(&self, start: u64) -> Result<Segment> {
         let began = std::time::Instant::now();
         let segment = Segment::create(&self.dir, start, self.file_bytes)?;
-        if self.config.warm_up
-            && let Err(error) = self.warm_up(&segment)
-        {
+        // What is flushed to the file later must be found by its name after a power cut.
+        let mut made = sync_directory(&self.dir);
+        if self.config.warm_up {
+            made = made.and_then(|()| self.warm_up(&segment));
+        }
+        if let Err(error) = made {
             let _ = segment.remove(); // the error that matters is the first one
             return Err(error);
         }

@@ -7,11 +7,13 @@ use super::index::{IndexRequest, IndexService};
 use super::notes::{Level, Notes};
 use super::queue::{Appended, ConsumeQueue, QueueTable, RecentQueues, Unit};
 use crate::error::Result;
-use crate::message::ids::{key_hash, tags_code};
+use crate::message::ids::{key_hash, tags_code, tags_key_hash};
+use crate::message::layout::RECORD_BYTES_MIN;
 use crate::message::{DispatchProperties, Record, TransactionType};
 
 const LMQ_PREFIX: &[u8] = b"%LMQ%";
 const RETRY_PREFIX: &[u8] = b"%RETRY%";
+const DEAD_PREFIX: &[u8] = b"%DLQ%";
 const SYSTEM_PREFIX: &[u8] = b"rmq_sys_";
 const SCHEDULE_TOPIC: &[u8] = b"SCHEDULE_TOPIC_XXXX";
 
@@ -23,6 +25,8 @@ pub enum Taken {
     Gap {
         expected: i64,
     },
+    /// The record's place is another's, though the record is newer than all in the queue.
+    Conflict,
 }
 
 #[derive(Debug)]
@@ -43,7 +47,7 @@ impl Derived {
         Self { config, queues, index, notes }
     }
 
-    /// Enter a record into its queue or queues. Half and rolled-back messages have none.
+    /// Enter a record into its own queue. Half and rolled-back messages have none.
     pub fn enqueue(
         &self,
         recent: &mut RecentQueues,
@@ -53,30 +57,62 @@ impl Derived {
         if !record.transaction_type().is_consumable() {
             return Ok(Taken::Yes);
         }
-        let unit = Unit {
-            physical_offset: record.physical_offset(),
-            size: record.size() as i32,
-            tags_code: self.tags_code(record, properties),
-        };
         let queue = recent.get(&self.queues, record.topic(), record.queue_id())?;
-        let taken = put(queue, record.queue_offset(), unit, record)?;
-        for (name, offset) in self.light_queues(record.topic(), properties) {
-            let queue = recent.get(&self.queues, name, light_queue_id(name, record.queue_id()))?;
-            if let Taken::Gap { expected } = put(queue, offset, unit, record)? {
+        put(queue, record.queue_offset(), self.unit(record, properties), record)
+    }
+
+    /// Enter a record into the further queues that it names.
+    pub fn enqueue_light(
+        &self,
+        recent: &mut RecentQueues,
+        record: &Record<'_>,
+        properties: &DispatchProperties<'_>,
+    ) -> Result<()> {
+        for (name, queue_id, offset) in self.light_places(record, properties) {
+            let queue = recent.get(&self.queues, name, queue_id)?;
+            let unit = self.unit(record, properties);
+            // As in the official store, such a queue has no extension.
+            if let Appended::Gap { expected } = queue.append(offset, unit)? {
                 self.close_gap(queue, expected, offset, unit)?;
             }
         }
-        Ok(taken)
+        Ok(())
+    }
+
+    /// The further queues that a record names, and its offset in each.
+    pub fn light_places<'a>(
+        &self,
+        record: &Record<'a>,
+        properties: &DispatchProperties<'a>,
+    ) -> impl Iterator<Item = (&'a [u8], i32, i64)> + use<'a> {
+        let is_consumable = record.transaction_type().is_consumable();
+        let (lmq, queue_id) = (self.config.lmq, record.queue_id());
+        self.light_queues(record.topic(), properties)
+            .filter(move |_| is_consumable)
+            .map(move |(name, offset)| (name, light_queue_id(lmq, name, queue_id), offset))
     }
 
     /// Fill the units that the log no longer has with blanks, so that later ones keep their offsets.
     pub fn close_gap(&self, queue: &ConsumeQueue, expected: i64, offset: i64, unit: Unit) -> Result<()> {
+        let name = format!("queue {}-{}", queue.topic(), queue.queue_id());
+        // Each message that is missing took room in the log. A number beyond that is a damaged one.
+        let room = unit.physical_offset.saturating_sub(queue.max_physical_offset().max(0));
+        if (offset - expected).saturating_mul(RECORD_BYTES_MIN as i64) > room {
+            self.notes.say(
+                Level::Error,
+                format!(
+                    "{name}: the message at offset {} says it is number {offset}, after number {}: it is damaged \
+                     and left out",
+                    unit.physical_offset,
+                    expected - 1
+                ),
+            );
+            return Ok(());
+        }
         self.notes.say(
             Level::Error,
             format!(
-                "queue {}-{}: messages {expected} to {} are not in the log; their places are left blank",
-                queue.topic(),
-                queue.queue_id(),
+                "{name}: messages {expected} to {} are not in the log; their places are left blank",
                 offset - 1
             ),
         );
@@ -87,15 +123,18 @@ impl Derived {
 
     /// The unit that a record has in its own queue.
     pub fn unit_of(&self, record: &Record<'_>) -> Unit {
-        let properties = DispatchProperties::for_dispatch(record.properties());
+        self.unit(record, &DispatchProperties::for_dispatch(record.properties()))
+    }
+
+    fn unit(&self, record: &Record<'_>, properties: &DispatchProperties<'_>) -> Unit {
         Unit {
             physical_offset: record.physical_offset(),
             size: record.size() as i32,
-            tags_code: self.tags_code(record, &properties),
+            tags_code: self.tags_code(record, properties),
         }
     }
 
-    /// Enter a record's keys into the index; the index ignores what it has.
+    /// Enter a record's keys and tags into the index; the index ignores what it has.
     pub fn index(&self, record: &Record<'_>, properties: &DispatchProperties<'_>) -> Result<()> {
         let Some(index) = &self.index else { return Ok(()) };
         if record.transaction_type() == TransactionType::Rollback {
@@ -103,10 +142,12 @@ impl Derived {
         }
         let words = properties.keys.into_iter().flat_map(|keys| keys.split(|&byte| byte == b' '));
         let keys = properties.uniq_key.into_iter().chain(words.filter(|word| !word.is_empty()));
+        let tags = properties.tags.filter(|tags| !tags.is_empty());
+        let hashes = keys.map(|key| key_hash(record.topic(), key));
         index.build(IndexRequest {
             physical_offset: record.physical_offset(),
             store_timestamp: record.store_timestamp(),
-            hashes: keys.map(|key| key_hash(record.topic(), key)),
+            hashes: hashes.chain(tags.map(|tags| tags_key_hash(record.topic(), tags))),
         })
     }
 
@@ -118,7 +159,7 @@ impl Derived {
             && !self.config.delay_levels.is_empty()
         {
             let level = (level as usize).min(self.config.delay_levels.len());
-            return record.store_timestamp() + self.config.delay_levels[level - 1];
+            return record.store_timestamp().saturating_add(self.config.delay_levels[level - 1]);
         }
         properties.tags.map_or(0, tags_code)
     }
@@ -154,7 +195,8 @@ fn put(queue: &ConsumeQueue, offset: i64, mut unit: Unit, record: &Record<'_>) -
     }
     Ok(match queue.append(offset, unit)? {
         Appended::Gap { expected } => Taken::Gap { expected },
-        _ => Taken::Yes,
+        Appended::Conflict => Taken::Conflict,
+        Appended::Written | Appended::Repeated => Taken::Yes,
     })
 }
 
@@ -172,15 +214,16 @@ pub fn is_lmq(name: &[u8]) -> bool {
 }
 
 /// A light queue has one queue; any other name shares the message's queue id.
-pub fn light_queue_id(name: &[u8], queue_id: i32) -> i32 {
-    if is_lmq(name) { 0 } else { queue_id }
+pub fn light_queue_id(lmq: bool, name: &[u8], queue_id: i32) -> i32 {
+    if lmq && is_lmq(name) { 0 } else { queue_id }
 }
 
-/// Retry, system and schedule topics are never dispatched to further queues.
+/// Retry, dead letter, system and schedule topics are never dispatched to further queues.
 pub fn may_multi_dispatch(topic: &[u8]) -> bool {
-    !topic.starts_with(RETRY_PREFIX) && !topic.starts_with(SYSTEM_PREFIX) && topic != SCHEDULE_TOPIC
+    [RETRY_PREFIX, DEAD_PREFIX, SYSTEM_PREFIX].iter().all(|prefix| !topic.starts_with(prefix))
+        && topic != SCHEDULE_TOPIC
 }
 
-fn parse_number(text: &[u8]) -> Option<i64> {
+pub fn parse_number(text: &[u8]) -> Option<i64> {
     std::str::from_utf8(text).ok()?.trim().parse().ok()
 }

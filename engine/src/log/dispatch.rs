@@ -110,6 +110,18 @@ impl Dispatcher {
         self.confirmed().saturating_sub(self.position())
     }
 
+    /// Where the record at an offset ends; 0 when there is none.
+    pub fn end_of_record(&self, offset: u64) -> Result<i64> {
+        let Some(segment) = self.log.segment_of(offset) else { return Ok(0) };
+        let position = (offset - segment.start()) as usize;
+        let end = match look(segment.bytes(position..segment.size() as usize)) {
+            Ok(Found::Record(record)) => offset.cast_signed() + record.size() as i64,
+            _ => 0,
+        };
+        segment.map().check()?;
+        Ok(end)
+    }
+
     /// Whether messages are left out of the index until it can be written again.
     pub fn index_stands(&self) -> bool {
         self.index_stands_at.load(Ordering::Acquire) != u64::MAX
@@ -236,11 +248,25 @@ impl Dispatcher {
 
     fn dispatch(&self, recent: &mut RecentQueues, record: &Record<'_>) -> Result<()> {
         let properties = DispatchProperties::for_dispatch(record.properties());
-        if let Taken::Gap { expected } = self.derived.enqueue(recent, record, &properties)? {
-            let queue = self.derived.queues.get_or_create(record.topic(), record.queue_id())?;
-            let unit = self.derived.unit_of(record);
-            self.derived.close_gap(&queue, expected, record.queue_offset(), unit)?;
+        match self.derived.enqueue(recent, record, &properties)? {
+            Taken::Yes => {}
+            Taken::Gap { expected } => {
+                let queue = self.derived.queues.get_or_create(record.topic(), record.queue_id())?;
+                let unit = self.derived.unit_of(record);
+                self.derived.close_gap(&queue, expected, record.queue_offset(), unit)?;
+            }
+            Taken::Conflict => self.log.notes().say(
+                Level::Error,
+                format!(
+                    "queue {}-{}: number {} is taken, so the message at offset {} is left out",
+                    String::from_utf8_lossy(record.topic()),
+                    record.queue_id(),
+                    record.queue_offset(),
+                    record.physical_offset()
+                ),
+            ),
         }
+        self.derived.enqueue_light(recent, record, &properties)?;
         if !self.index_stands()
             && let Err(error) = self.derived.index(record, &properties)
         {

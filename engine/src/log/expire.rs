@@ -25,6 +25,10 @@ impl Store {
             // A full disk: deleting is what helps.
             self.notes.say(Level::Warning, format!("a log file goes before its queues are on disk: {error}"));
         }
+        // Flushing goes file by file from where it stands, so it must be past the first.
+        if self.log.flushed() < second {
+            self.flush()?;
+        }
         self.log.delete_first(even_if_held)
     }
 

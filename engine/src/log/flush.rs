@@ -55,7 +55,7 @@ impl Flusher {
 
     /// Commit and sync what is there, if it is at least `least_pages`.
     pub fn flush(&self, least_pages: u64) -> Result<()> {
-        if self.failed.load(Ordering::Acquire) {
+        if self.has_failed() {
             return Err(Error::Config(
                 "an earlier sync of the log failed, so what is on disk is unknown; restart to recover".into(),
             ));
@@ -87,6 +87,11 @@ impl Flusher {
         Ok(())
     }
 
+    /// Whether a sync of the log failed. No flag and no later sync heals that, only a restart.
+    pub fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Acquire)
+    }
+
     fn announce(&self) {
         self.flushed.raise();
         let _guard = self.waiting.lock();
@@ -100,7 +105,7 @@ impl Flusher {
             if self.log.flushed() >= offset {
                 return true;
             }
-            if self.failed.load(Ordering::Acquire) {
+            if self.has_failed() {
                 return false;
             }
             if let Some(_leader) = self.leading.try_lock() {

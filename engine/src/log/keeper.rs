@@ -13,6 +13,7 @@ use super::derived::Derived;
 use super::dispatch::Dispatcher;
 use super::flags::{Flag, Flags};
 use super::notes::{Level, Notes};
+use super::queue::ConsumeQueue;
 use super::signal::Signal;
 use crate::error::{Error, Result};
 
@@ -30,6 +31,7 @@ pub struct Keeper {
     flags: Arc<Flags>,
     notes: Arc<Notes>,
     working: Mutex<()>,
+    failed: AtomicBool,
     pub(super) wake: Signal,
 }
 
@@ -42,8 +44,8 @@ impl Keeper {
         flags: Arc<Flags>,
         notes: Arc<Notes>,
     ) -> Self {
-        let (working, wake) = (Mutex::default(), Signal::default());
-        Self { config, derived, dispatcher, checkpoint, flags, notes, working, wake }
+        let (working, failed, wake) = (Mutex::default(), AtomicBool::default(), Signal::default());
+        Self { config, derived, dispatcher, checkpoint, flags, notes, working, failed, wake }
     }
 
     pub fn run(&self, stop: &AtomicBool) {
@@ -93,7 +95,7 @@ impl Keeper {
     pub fn keep(&self, thorough: bool) -> Result<()> {
         let _alone = self.working.lock();
         // Read before writing out, so that the checkpoint never promises more than was written.
-        let timestamp = self.dispatcher.timestamp();
+        let (position, timestamp) = (self.dispatcher.position(), self.dispatcher.timestamp());
         let least_bytes = if thorough { 1 } else { (self.config.queue_flush_least_pages * 4096).max(1) };
         let mut to_sync = Vec::new();
         let mut all_synced = true;
@@ -106,26 +108,65 @@ impl Keeper {
                 all_synced = false;
             }
         }
-        if to_sync.len() <= SINGLE_SYNCS_MAX {
-            for queue in &to_sync {
-                queue.sync()?;
+        if !self.has_failed() {
+            match self.sync(&to_sync, thorough) {
+                Ok(()) => {}
+                Err(error) => self.give_up(&error),
             }
-        } else if thorough {
-            sync_file_system(&self.config.queue_dir)?;
-            for queue in &to_sync {
-                queue.assume_synced();
-            }
-        } else {
+        }
+        if to_sync.len() > SINGLE_SYNCS_MAX && !thorough {
             all_synced = false;
         }
         // While messages wait to be indexed, recovery has to begin before them.
-        if all_synced && !self.dispatcher.index_stands() {
+        if all_synced && !self.has_failed() && !self.dispatcher.index_stands() {
             self.checkpoint.advance_queue_timestamp(timestamp);
+            self.checkpoint.advance_dispatch_offset(self.safe_offset(position)?);
+        }
+        self.checkpoint.save()
+    }
+
+    /// Whether a sync of queues or index failed in this run. Only a recovery makes good for that.
+    pub fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Acquire)
+    }
+
+    fn sync(&self, queues: &[Arc<ConsumeQueue>], thorough: bool) -> Result<()> {
+        if queues.len() <= SINGLE_SYNCS_MAX {
+            for queue in queues {
+                queue.sync_written()?;
+            }
+        } else if thorough {
+            sync_file_system(&self.config.queue_dir)?;
+            for queue in queues {
+                queue.assume_synced();
+            }
         }
         if thorough && let Some(index) = &self.derived.index {
             self.checkpoint.advance_index_timestamp(index.flush()?);
         }
-        self.checkpoint.save()
+        Ok(())
+    }
+
+    /// After a failed sync it is unknown what is on disk, and a later one that succeeds says nothing of it. The
+    /// log is not touched by that, so writes go on; but the checkpoint stays, and the next start recovers.
+    fn give_up(&self, error: &Error) {
+        self.failed.store(true, Ordering::Release);
+        self.notes.say(
+            Level::Error,
+            format!(
+                "{error}; queues and index are trusted no further in this run, the next start mends them"
+            ),
+        );
+    }
+
+    /// The log offset before which neither the queues nor the index need a record again after a crash, when the
+    /// queues have all before `dispatched`.
+    fn safe_offset(&self, dispatched: u64) -> Result<i64> {
+        let index_safe = self.checkpoint.values().index_timestamp;
+        let index = self.derived.index.as_ref().and_then(|index| index.first_unsafe_offset(index_safe));
+        let safe = dispatched.cast_signed().min(index.unwrap_or(i64::MAX));
+        // Zero would say that there is no such offset. The second record leads to the first file as well.
+        if safe == 0 { self.dispatcher.end_of_record(0) } else { Ok(safe) }
     }
 }
 

@@ -58,7 +58,11 @@ impl AbortFile {
         let write = || {
             let mut file = File::create(&self.path)?;
             let boot = boot_id().map_or_else(String::new, |boot| format!("\n{boot}"));
-            write!(file, "{}{boot}", process::id())?;
+            match write!(file, "{}{boot}", process::id()) {
+                // That it is there is what counts, and a store on a full disk must open to be cleaned.
+                Err(error) if error.kind() == io::ErrorKind::StorageFull => {}
+                written => written?,
+            }
             file.sync_all()
         };
         write().map_err(|source| Error::io("write", &self.path, source))?;

@@ -1,6 +1,6 @@
 //! Units of a queue against the records they stand for. A damaged unit is mended from the log.
 
-use super::derived::is_lmq;
+use super::derived::parse_number;
 use super::notes::Level;
 use super::queue::{ConsumeQueue, Unit};
 use super::recover::find_intact;
@@ -33,7 +33,7 @@ impl Store {
             if unit.is_blank() {
                 return Ok(Looked::Blank);
             }
-            if unit.is_valid() && physical.cast_unsigned() < self.log.min_offset() {
+            if self.is_expired(unit) && !self.follows_living(queue, offset)? {
                 return Ok(Looked::Expired);
             }
             physical = self.mend(view, queue, offset, unit)?;
@@ -42,6 +42,16 @@ impl Store {
             Some(record) => Ok(Looked::Message(record)),
             None => Err(self.damaged_message(queue, offset, physical)),
         }
+    }
+
+    fn is_expired(&self, unit: Unit) -> bool {
+        unit.is_valid() && unit.physical_offset < self.log.min_offset().cast_signed()
+    }
+
+    /// Whether the message before is still there: then this one cannot be expired, and its unit is damaged.
+    fn follows_living(&self, queue: &ConsumeQueue, offset: i64) -> Result<bool> {
+        let before = queue.unit_at(offset - 1)?;
+        Ok(before.is_some_and(|before| before.is_valid() && !self.is_expired(before)))
     }
 
     /// Search the log between the neighbours of a damaged unit for the message it stood for.
@@ -59,7 +69,7 @@ impl Store {
         while at < end {
             match view.look(at)? {
                 Seen::Record(record) => {
-                    if record.topic() == queue.topic().as_bytes() && belongs(&record, queue, offset) {
+                    if belongs(&record, queue, offset) {
                         let unit = self.derived.unit_of(&record);
                         queue.replace(offset, unit)?;
                         self.notes.say(
@@ -97,12 +107,17 @@ fn leads_home(view: &mut View<'_>, queue: &ConsumeQueue, offset: i64, unit: Unit
 }
 
 /// Whether a record has its place in a queue at `offset`.
-fn belongs(record: &Record<'_>, queue: &ConsumeQueue, offset: i64) -> bool {
+pub(super) fn belongs(record: &Record<'_>, queue: &ConsumeQueue, offset: i64) -> bool {
     let topic = queue.topic().as_bytes();
     if record.topic() == topic {
         return record.queue_id() == queue.queue_id() && record.queue_offset() == offset;
     }
-    is_lmq(topic)
-        || properties::find(record.properties(), property::INNER_MULTI_DISPATCH)
-            .is_some_and(|names| names.split(|&byte| byte == b',').any(|name| name == topic))
+    let list = |name| properties::find(record.properties(), name).into_iter().flat_map(comma_separated);
+    list(property::INNER_MULTI_DISPATCH)
+        .zip(list(property::INNER_MULTI_QUEUE_OFFSET))
+        .any(|(name, number)| name == topic && parse_number(number) == Some(offset))
+}
+
+fn comma_separated(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|&byte| byte == b',')
 }

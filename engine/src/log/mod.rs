@@ -5,7 +5,7 @@
 //! - durability: `flush` for the log, `keeper` for what is derived, `checkpoint`, `markers`
 //! - following: `dispatch` → `derived` → `queue`, `index`; `arrivals` wakes readers
 //! - reading: `read` → `view`, `filter`, `mend`; letting go: `expire`
-//! - starting: `recover`; without a store: `offline`
+//! - starting: `recover`, `rebuild`; without a store: `offline`
 
 pub mod append;
 mod arrivals;
@@ -31,6 +31,7 @@ mod pool;
 pub mod put;
 pub mod queue;
 pub mod read;
+mod rebuild;
 pub mod recover;
 pub mod segment;
 mod signal;

@@ -254,8 +254,29 @@ impl Store {
         View::new(&self.log, self.dispatcher.confirmed()).slice(physical_offset)
     }
 
+    /// The message that starts at a physical offset, if one does and its body is what was stored.
+    pub fn message_at(&self, physical_offset: u64) -> Result<Option<Slice>> {
+        let Some(slice) = self.record_at(physical_offset)? else { return Ok(None) };
+        if slice.record()?.body_is_intact() {
+            return Ok(Some(slice));
+        }
+        Err(self.damaged_at(physical_offset))
+    }
+
+    fn damaged_at(&self, physical_offset: u64) -> Error {
+        let path = self
+            .log
+            .segment_of(physical_offset)
+            .map_or_else(|| self.log.dir().to_path_buf(), |segment| segment.path().to_path_buf());
+        Error::Damaged { path, what: format!("the message at offset {physical_offset} is damaged") }
+    }
+
     /// The physical offsets of `count` records that were placed as one batch.
     pub fn record_offsets(&self, placed: Placed, count: usize) -> Result<Vec<u64>> {
+        // With a transient pool the file may not have the batch yet.
+        if count > 1 && self.log.commit(0)? {
+            self.dispatcher.signal.raise();
+        }
         let mut view = View::new(&self.log, placed.physical_offset + placed.size);
         let mut offsets = Vec::with_capacity(count);
         let mut at = placed.physical_offset;
@@ -295,12 +316,16 @@ impl Store {
         let (mut at, mut bytes) = (from, 0);
         while at < view.end() && found.len() < count_max && bytes < bytes_max {
             let size = match view.look(at)? {
-                Seen::Record(record) => record.size(),
+                Seen::Record(record) if record.body_is_intact() => record.size(),
                 Seen::NextFile(start) => {
                     at = start;
                     continue;
                 }
-                Seen::Nothing => return Err(Error::Config(format!("no record starts at offset {at}"))),
+                Seen::Record(_) | Seen::Nothing if !found.is_empty() => break,
+                Seen::Nothing if at == from => {
+                    return Err(Error::Config(format!("no record starts at offset {at}")));
+                }
+                Seen::Record(_) | Seen::Nothing => return Err(self.damaged_at(at)),
             };
             found.extend(view.place(at).map(|(map, position)| Slice::new(map.clone(), position, size)));
             bytes += size;

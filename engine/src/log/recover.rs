@@ -9,21 +9,25 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use hashbrown::HashMap;
-
-use super::checkpoint::Checkpoint;
+use super::checkpoint::{Checkpoint, Values};
+use super::clock::now_ms;
 use super::commit_log::CommitLog;
 use super::derived::{Derived, Taken};
+use super::mend::belongs;
 use super::notes::{Level, Notes};
-use super::queue::RecentQueues;
+use super::queue::{ConsumeQueue, RecentQueues, Unit};
+use super::rebuild::{Lacking, QueueKey, Rebuild, skip_unplaceable};
 use super::segment::{Segment, file_name};
 use crate::error::{Error, Result};
-use crate::message::{BadRecord, DispatchProperties, Found, PropertyCrc, Record, look};
+use crate::message::layout::{BLANK_MAGIC, HEAD_BYTES, MAGIC_AT, PHYSICAL_OFFSET_AT, SIZE_AT, field};
+use crate::message::{BadRecord, DispatchProperties, Found, PropertyCrc, Record, blank_head, look};
 
 /// After an orderly stop only these many files are checked.
 const CLEAN_FILES: usize = 3;
 /// How far past the end to look for records that damage cut off.
 const SEARCH_BYTES: u64 = 64 << 20;
+/// A single store time further in the future than this is damage, not a clock that was set back.
+const FUTURE_MAX_MS: i64 = 86_400_000;
 
 pub struct Recovery<'a> {
     pub log: &'a CommitLog,
@@ -34,6 +38,8 @@ pub struct Recovery<'a> {
     pub clean: bool,
     /// The index lost a file that began here.
     pub index_from: Option<u64>,
+    /// The last record that the index has; -1 when it has none.
+    pub index_last: i64,
     pub recent: RefCell<RecentQueues>,
 }
 
@@ -43,6 +49,8 @@ enum Judged<'a> {
     /// Well-formed, but the body is not what was stored.
     Corrupt(Record<'a>),
     Blank,
+    /// The mark at a file's end, with a damaged size or magic.
+    DamagedBlank,
     /// The log ends here; with damage if there is a reason.
     End(Option<BadRecord>),
 }
@@ -50,9 +58,27 @@ enum Judged<'a> {
 /// Where the scan of the log ended.
 struct Tail {
     end: u64,
-    timestamp: i64,
+    /// The latest store time, and the one before it.
+    timestamps: [i64; 2],
     records: u64,
     damage: Option<String>,
+}
+
+impl Tail {
+    fn count(&mut self, record: &Record<'_>) {
+        let [latest, second] = self.timestamps;
+        let time = record.store_timestamp();
+        self.timestamps = [latest.max(time), second.max(latest.min(time))];
+        self.end += record.size() as u64;
+        self.records += 1;
+    }
+
+    /// The store time after which the log goes on.
+    fn timestamp(&self) -> i64 {
+        let [latest, second] = self.timestamps;
+        let future = now_ms() + FUTURE_MAX_MS;
+        if latest > future && second <= future { second } else { latest }
+    }
 }
 
 impl Recovery<'_> {
@@ -62,18 +88,26 @@ impl Recovery<'_> {
         if self.log.segments().is_empty() {
             return self.start_empty();
         }
-        let start = self.first_offset_to_check();
-        let queue_end = self.queue_end();
-        let queues_from = if self.clean { queue_end.max(self.log.min_offset()) } else { start };
-        if !self.clean {
-            for queue in self.derived.queues.all() {
-                queue.truncate_physical(start.cast_signed())?;
-            }
+        if self.derived.queues.all().is_empty() {
+            self.notes.say(Level::Warning, "there are no consume queues; they are built from the log");
         }
-        let mut lacking = HashMap::new();
-        let tail = self.scan(start, queues_from, &mut lacking)?;
+        let mut lacking = Lacking::default();
+        self.prove_ends(&mut lacking)?;
+        let mut start = self.first_offset_to_check();
+        let promised = self.promised_timestamp();
+        self.set_checkpoint_back(start)?;
+        let mut tail = self.scan(start, &mut lacking)?;
+        if tail.damage.is_none() && promised > tail.timestamp() && start > self.log.min_offset() {
+            self.notes.say(
+                Level::Warning,
+                "the checkpoint speaks of messages that the log does not have; the whole log is checked",
+            );
+            start = self.log.min_offset();
+            self.set_checkpoint_back(start)?;
+            tail = self.scan(start, &mut lacking)?;
+        }
         self.cut(&tail)?;
-        self.rebuild(&lacking, tail.end)?;
+        Rebuild::new(self.log, self.derived, self.notes, lacking).run(tail.end)?;
         self.settle_queues()?;
         self.notes.say(
             Level::Info,
@@ -86,6 +120,82 @@ impl Recovery<'_> {
             ),
         );
         Ok(())
+    }
+
+    /// Let the checkpoint promise nothing of what is checked now: queues are built again in memory, and a
+    /// crash before they are written out must find it true, also for the official store.
+    fn set_checkpoint_back(&self, start: u64) -> Result<()> {
+        let first = self.log.segment_of(start).and_then(|segment| first_timestamp(&segment));
+        let values = self.checkpoint.values();
+        self.checkpoint.reset(Values {
+            queue_timestamp: values.queue_timestamp.min(first.unwrap_or(0) - 1).max(0),
+            dispatch_offset: values.dispatch_offset.min(start.cast_signed()),
+            ..values
+        });
+        self.checkpoint.save()
+    }
+
+    /// Let each queue end with a unit that leads to its message: the numbering goes on from there, and what
+    /// the scan need not look at is judged by it.
+    fn prove_ends(&self, lacking: &mut Lacking) -> Result<()> {
+        for queue in self.derived.queues.all() {
+            let mut end = queue.max_offset();
+            while end > queue.first_stored()
+                && let Some(unit) = queue.stored_unit(end - 1)?
+                && !self.is_proven(&queue, end - 1, unit)
+            {
+                end -= 1;
+            }
+            if end == queue.max_offset() {
+                continue;
+            }
+            self.notes.say(
+                Level::Warning,
+                format!(
+                    "queue {}-{}: units {end} to {} do not lead to its messages and are dropped",
+                    queue.topic(),
+                    queue.queue_id(),
+                    queue.max_offset() - 1
+                ),
+            );
+            queue.end_before(end)?;
+            let from = queue.max_physical_offset().max(0).cast_unsigned();
+            lacking.note(QueueKey::new(queue.topic().as_bytes(), queue.queue_id()), from);
+        }
+        Ok(())
+    }
+
+    /// Whether a unit leads to its message, or to where the log no longer reaches.
+    fn is_proven(&self, queue: &ConsumeQueue, offset: i64, unit: Unit) -> bool {
+        if unit.is_blank() {
+            return true;
+        }
+        let at = unit.physical_offset.cast_unsigned();
+        if !unit.is_valid() {
+            return false;
+        }
+        if at < self.log.min_offset() {
+            return true;
+        }
+        let Some(segment) = self.log.segment_of(at) else { return false };
+        let position = (at - segment.start()) as usize;
+        if is_unused(&segment, position as u64) {
+            return false;
+        }
+        match look(segment.bytes(position..segment.size() as usize)) {
+            Ok(Found::Record(record)) => {
+                record.physical_offset() == unit.physical_offset
+                    && record.size() == unit.size as usize
+                    && belongs(&record, queue, offset)
+            }
+            _ => false,
+        }
+    }
+
+    /// The store time of a message that the log must have, unless the checkpoint is not to be believed.
+    fn promised_timestamp(&self) -> i64 {
+        let values = self.checkpoint.values();
+        if self.clean { 0 } else { values.log_timestamp.min(values.queue_timestamp) }
     }
 
     fn start_empty(&self) -> Result<()> {
@@ -122,8 +232,14 @@ impl Recovery<'_> {
             } else {
                 self.checkpoint.min_timestamp()
             };
-            let is_safe = |segment: &&Arc<Segment>| first_timestamp(segment).is_some_and(|time| time <= safe);
-            segments.iter().rev().find(is_safe).unwrap_or(&segments[0]).start()
+            let times: Vec<_> = segments.iter().map(first_timestamp).collect();
+            // A time before that of the file before is a damaged one.
+            let is_safe = |&index: &usize| {
+                times[index].is_some_and(|time| {
+                    time <= safe && (index == 0 || times[index - 1].is_some_and(|before| before <= time))
+                })
+            };
+            segments[(0..segments.len()).rev().find(is_safe).unwrap_or(0)].start()
         };
         // Never past what the queues have, nor past what the index must see again.
         let from = trusted.min(self.queue_end()).min(self.index_from.unwrap_or(u64::MAX));
@@ -132,16 +248,29 @@ impl Recovery<'_> {
             .map_or(segments[0].start(), |segment| segment.start())
     }
 
-    fn scan(&self, start: u64, queues_from: u64, lacking: &mut HashMap<QueueKey, u64>) -> Result<Tail> {
-        let mut tail = Tail { end: start, timestamp: 0, records: 0, damage: None };
+    /// Check the records from `start` on, and derive queues and index from them.
+    fn scan(&self, start: u64, lacking: &mut Lacking) -> Result<Tail> {
+        let queues_from = if self.clean { self.queue_end().max(self.log.min_offset()) } else { start };
+        if !self.clean {
+            for queue in self.derived.queues.all() {
+                queue.truncate_physical(start.cast_signed())?;
+            }
+            lacking.only_before(start);
+        }
+        let mut tail = Tail { end: start, timestamps: [0; 2], records: 0, damage: None };
         while let Some(segment) = self.log.segment_of(tail.end) {
             let position = tail.end - segment.start();
             match self.judge(&segment, position) {
+                Judged::Record(record)
+                    if ends_in_zeros(&record)
+                        && !self.goes_on_after(&segment, position + record.size() as u64) =>
+                {
+                    tail.damage = Some("the last message was not written to its end".into());
+                    break;
+                }
                 Judged::Record(record) => {
                     self.derive(&record, queues_from, lacking)?;
-                    tail.timestamp = record.store_timestamp();
-                    tail.end += record.size() as u64;
-                    tail.records += 1;
+                    tail.count(&record);
                 }
                 Judged::Corrupt(record) if self.goes_on_after(&segment, position + record.size() as u64) => {
                     self.notes.say(
@@ -157,14 +286,17 @@ impl Recovery<'_> {
                         ),
                     );
                     self.derive(&record, queues_from, lacking)?;
-                    tail.end += record.size() as u64;
-                    tail.records += 1;
+                    tail.count(&record);
                 }
                 Judged::Corrupt(_) => {
                     tail.damage = Some("the last message fails its checksum".into());
                     break;
                 }
                 Judged::Blank => tail.end = segment.end(),
+                Judged::DamagedBlank => {
+                    self.mend_blank(&segment, position)?;
+                    tail.end = segment.end();
+                }
                 Judged::End(damage) => {
                     tail.damage = damage.map(|bad| bad.to_string());
                     break;
@@ -177,6 +309,9 @@ impl Recovery<'_> {
 
     fn judge<'a>(&self, segment: &'a Segment, position: u64) -> Judged<'a> {
         let config = &self.log.config;
+        if is_unused(segment, position) {
+            return Judged::End(None);
+        }
         match look(segment.bytes(position as usize..segment.size() as usize)) {
             Ok(Found::Record(record))
                 if record.physical_offset() != (segment.start() + position).cast_signed() =>
@@ -191,13 +326,27 @@ impl Recovery<'_> {
                 };
                 if intact { Judged::Record(record) } else { Judged::Corrupt(record) }
             }
-            Ok(Found::Blank { size }) if size as u64 != segment.size() - position => {
-                Judged::End(Some(BadRecord::ShortBlank(size)))
-            }
-            Ok(Found::Blank { .. }) => Judged::Blank,
+            Ok(Found::Blank { size }) if size as u64 == segment.size() - position => Judged::Blank,
             Ok(Found::Nothing) => Judged::End(None),
+            _ if is_damaged_blank(segment, position) => Judged::DamagedBlank,
+            Ok(Found::Blank { size }) => Judged::End(Some(BadRecord::ShortBlank(size))),
             Err(bad) => Judged::End(Some(bad)),
         }
+    }
+
+    fn mend_blank(&self, segment: &Segment, position: u64) -> Result<()> {
+        if let Some(head) = blank_head((segment.size() - position) as usize) {
+            segment.overwrite(position, &head)?;
+        }
+        self.notes.say(
+            Level::Warning,
+            format!(
+                "{}: the mark at position {position}, that the rest of the file is unused, was damaged and is \
+                 mended",
+                segment.path().display()
+            ),
+        );
+        Ok(())
     }
 
     fn goes_on_after(&self, segment: &Segment, position: u64) -> bool {
@@ -205,34 +354,57 @@ impl Recovery<'_> {
             && matches!(self.judge(segment, position), Judged::Record(_) | Judged::Blank)
     }
 
-    fn derive(
-        &self,
-        record: &Record<'_>,
-        queues_from: u64,
-        lacking: &mut HashMap<QueueKey, u64>,
-    ) -> Result<()> {
+    fn derive(&self, record: &Record<'_>, queues_from: u64, lacking: &mut Lacking) -> Result<()> {
         let properties = DispatchProperties::for_dispatch(record.properties());
         if record.physical_offset().cast_unsigned() >= queues_from {
-            let key_known = !lacking.is_empty() && lacking.contains_key(&QueueKey::of(record));
-            if !key_known
-                && let Taken::Gap { .. } =
-                    self.derived.enqueue(&mut self.recent.borrow_mut(), record, &properties)?
-            {
-                self.note_lack(record, lacking);
-            }
+            let taken = self.enqueue(record, &properties, queues_from, lacking).and_then(|()| {
+                self.derived.enqueue_light(&mut self.recent.borrow_mut(), record, &properties)
+            });
+            skip_unplaceable(taken, record, self.notes)?;
         } else if record.transaction_type().is_consumable() {
             let queue = self.derived.queues.get(record.topic(), record.queue_id());
-            if queue.is_none_or(|queue| queue.max_offset() <= record.queue_offset()) {
-                self.note_lack(record, lacking);
+            if queue.as_ref().is_none_or(|queue| queue.max_offset() <= record.queue_offset()) {
+                let from = queue.map_or(0, |queue| queue.max_physical_offset().max(0));
+                lacking.note(QueueKey::of(record), from.cast_unsigned());
             }
+        }
+        // The index itself takes its last record again: after a crash some of its keys may be missing.
+        if self.clean && record.physical_offset() <= self.index_last {
+            return Ok(());
         }
         self.derived.index(record, &properties)
     }
 
-    fn note_lack(&self, record: &Record<'_>, lacking: &mut HashMap<QueueKey, u64>) {
-        let queue = self.derived.queues.get(record.topic(), record.queue_id());
-        let from = queue.map_or(0, |queue| queue.max_physical_offset().max(0).cast_unsigned());
-        lacking.entry(QueueKey::of(record)).or_insert(from);
+    fn enqueue(
+        &self,
+        record: &Record<'_>,
+        properties: &DispatchProperties<'_>,
+        queues_from: u64,
+        lacking: &mut Lacking,
+    ) -> Result<()> {
+        if lacking.has(record.topic(), record.queue_id()) {
+            return Ok(());
+        }
+        let is_new = self.derived.queues.get(record.topic(), record.queue_id()).is_none();
+        if is_new && record.queue_offset() > 0 && queues_from > self.log.min_offset() {
+            // A queue that was lost whole: its beginning may be in the part that is not scanned.
+            lacking.note(QueueKey::of(record), 0);
+            return Ok(());
+        }
+        let taken = self.derived.enqueue(&mut self.recent.borrow_mut(), record, properties)?;
+        match taken {
+            Taken::Yes => {}
+            Taken::Gap { .. } => {
+                let queue = self.derived.queues.get_or_create(record.topic(), record.queue_id())?;
+                lacking.note(QueueKey::of(record), queue.max_physical_offset().max(0).cast_unsigned());
+            }
+            // One of two messages has a wrong number; only the messages around them can tell which.
+            Taken::Conflict => {
+                self.derived.queues.get_or_create(record.topic(), record.queue_id())?.destroy()?;
+                lacking.note(QueueKey::of(record), 0);
+            }
+        }
+        Ok(())
     }
 
     /// End the log where the scan ended, and say what that leaves out.
@@ -266,11 +438,14 @@ impl Recovery<'_> {
         if let Some(index) = &self.derived.index {
             index.truncate(tail.end.cast_signed())?;
         }
-        self.log.resume(tail.end, tail.timestamp)
+        self.log.resume(tail.end, tail.timestamp())
     }
 
     /// Copy files whose intact records are about to be cut off, so that nothing vanishes unseen.
     fn set_aside(&self, end: u64) -> Result<Option<PathBuf>> {
+        if self.log.segment_of(end).is_some_and(|segment| is_hidden(&segment, end)) {
+            return Ok(None); // a batch that was still being written: nobody was told of it
+        }
         let cut: Vec<_> = self
             .log
             .segments()
@@ -278,7 +453,8 @@ impl Recovery<'_> {
             .filter(|segment| segment.end() > end)
             .filter(|segment| {
                 let from = end.saturating_sub(segment.start());
-                find_intact(segment, from, segment.size().min(from + SEARCH_BYTES)).is_some()
+                let to = segment.data_end().min(from + SEARCH_BYTES);
+                from < to && find_intact(segment, from, to).is_some()
             })
             .collect();
         if cut.is_empty() {
@@ -295,54 +471,6 @@ impl Recovery<'_> {
         Ok(Some(aside))
     }
 
-    /// Build the queues again that lack something the log has.
-    fn rebuild(&self, lacking: &HashMap<QueueKey, u64>, end: u64) -> Result<()> {
-        let Some(&from) = lacking.values().min() else { return Ok(()) };
-        for key in lacking.keys() {
-            self.notes.say(
-                Level::Warning,
-                format!(
-                    "queue {}-{} lacks messages that the log has; it is built again",
-                    key.topic(),
-                    key.queue_id
-                ),
-            );
-        }
-        let mut at = self.log.segment_of(from).map_or(self.log.min_offset(), |segment| segment.start());
-        while at < end
-            && let Some(segment) = self.log.segment_of(at)
-        {
-            match look(segment.bytes((at - segment.start()) as usize..segment.size() as usize)) {
-                Ok(Found::Record(record)) => {
-                    if lacking.contains_key(&QueueKey::of(&record)) {
-                        self.enqueue_whatever(&record)?;
-                    }
-                    at += record.size() as u64;
-                }
-                Ok(Found::Blank { .. }) => at = segment.end(),
-                // Damage before the checked part: go on at the next record that can be read.
-                Ok(Found::Nothing) | Err(_) => {
-                    let position = at - segment.start();
-                    at = find_intact(&segment, position, segment.size())
-                        .map_or(segment.end(), |position| segment.start() + position);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn enqueue_whatever(&self, record: &Record<'_>) -> Result<()> {
-        let properties = DispatchProperties::for_dispatch(record.properties());
-        if let Taken::Gap { expected } =
-            self.derived.enqueue(&mut self.recent.borrow_mut(), record, &properties)?
-        {
-            let queue = self.derived.queues.get_or_create(record.topic(), record.queue_id())?;
-            let unit = self.derived.unit_of(record);
-            self.derived.close_gap(&queue, expected, record.queue_offset(), unit)?;
-        }
-        Ok(())
-    }
-
     /// Restart each queue's numbering where it ends, and forget what expired from the log.
     fn settle_queues(&self) -> Result<()> {
         let log_min = self.log.min_offset().cast_signed();
@@ -354,24 +482,11 @@ impl Recovery<'_> {
     }
 }
 
-#[derive(PartialEq, Eq, Hash)]
-struct QueueKey {
-    topic: Box<[u8]>,
-    queue_id: i32,
-}
-
-impl QueueKey {
-    fn of(record: &Record<'_>) -> Self {
-        Self { topic: record.topic().into(), queue_id: record.queue_id() }
-    }
-
-    fn topic(&self) -> String {
-        String::from_utf8_lossy(&self.topic).into_owned()
-    }
-}
-
 /// Store timestamp of the first record of a file, if the file begins with one.
-fn first_timestamp(segment: &Segment) -> Option<i64> {
+fn first_timestamp(segment: &Arc<Segment>) -> Option<i64> {
+    if is_unused(segment, 0) {
+        return None;
+    }
     match look(segment.bytes(0..segment.size() as usize)) {
         Ok(Found::Record(record)) if record.physical_offset() == segment.start().cast_signed() => {
             Some(record.store_timestamp()).filter(|&time| time > 0)
@@ -398,4 +513,40 @@ pub fn find_intact(segment: &Segment, from: u64, to: u64) -> Option<u64> {
         }
     }
     None
+}
+
+/// Whether what stands at a position is the mark of a file's unused rest, with a damaged size or magic.
+/// No record has that size, since each leaves room for the mark.
+fn is_damaged_blank(segment: &Segment, position: u64) -> bool {
+    let rest = segment.bytes(position as usize..segment.size() as usize);
+    rest.len() >= HEAD_BYTES
+        && (u32::from_be_bytes(field(rest, SIZE_AT)) as usize == rest.len()
+            || u32::from_be_bytes(field(rest, MAGIC_AT)) == BLANK_MAGIC)
+}
+
+/// Whether nothing stands from a position of a file on: a hole, which is known without reading it.
+fn is_unused(segment: &Segment, position: u64) -> bool {
+    let left = segment.data_end().saturating_sub(position);
+    left == 0
+        || (left < HEAD_BYTES as u64
+            && segment.bytes(position as usize..segment.data_end() as usize).iter().all(|&byte| byte == 0))
+}
+
+/// Whether a record was written at an offset, but not made visible.
+fn is_hidden(segment: &Segment, offset: u64) -> bool {
+    let position = offset - segment.start();
+    if is_unused(segment, position) {
+        return false;
+    }
+    let rest = segment.bytes(position as usize..segment.size() as usize);
+    rest.len() > PHYSICAL_OFFSET_AT + 8
+        && rest[..HEAD_BYTES] == [0; HEAD_BYTES]
+        && offset > 0
+        && u64::from_be_bytes(field(rest, PHYSICAL_OFFSET_AT)) == offset
+}
+
+/// Whether a record's end looks like pages that never reached the disk. Only the body has a checksum, and
+/// neither a topic nor properties end in a zero.
+fn ends_in_zeros(record: &Record<'_>) -> bool {
+    record.topic().last() == Some(&0) || record.properties().last() == Some(&0)
 }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use memmap2::MmapRaw;
 use parking_lot::Mutex;
 
-use super::mapping::{Mapping, allocate};
+use super::mapping::{Mapping, allocate, last_extent_end};
 use crate::error::{Error, Result};
 
 /// Space is made real in steps of this size.
@@ -38,6 +38,9 @@ pub struct Segment {
     map: Arc<Mapping>,
     /// Bytes from the start that have real space on disk.
     allocated: AtomicU64,
+    /// From here on the file was a hole when it was opened. On a full memory file system even reading a hole
+    /// faults.
+    data_end: u64,
     /// Open while space may still be allocated or committed; `msync` needs no descriptor.
     file: Mutex<Option<File>>,
     /// Where appends go first when the transient pool is on.
@@ -74,7 +77,9 @@ impl Segment {
 
     fn map_file(path: PathBuf, start: u64, size: u64, file: File) -> Result<Self> {
         let map = Mapping::open(&path, &file, size, true)?;
+        let data_end = last_extent_end(&file, size);
         Ok(Self {
+            data_end,
             start,
             size,
             path,
@@ -115,6 +120,11 @@ impl Segment {
     pub fn bytes(&self, range: Range<usize>) -> &[u8] {
         // SAFETY: callers stay below the log's readable offset, and what is below it is never written again.
         unsafe { self.map.bytes(range) }
+    }
+
+    /// Up to where a file that was just opened may hold anything but zeros.
+    pub fn data_end(&self) -> u64 {
+        self.data_end
     }
 
     /// The bytes of a range for the writer.
@@ -164,6 +174,13 @@ impl Segment {
             .map_err(|source| Error::io("erase", &self.path, source))?;
         self.allocated.fetch_min(position, Ordering::AcqRel);
         Ok(())
+    }
+
+    /// Write over bytes that are there already, when no reader is there yet.
+    pub fn overwrite(&self, position: u64, bytes: &[u8]) -> Result<()> {
+        open_for_writing(&self.path)?
+            .write_all_at(bytes, position)
+            .map_err(|source| Error::io("mend", &self.path, source))
     }
 
     /// Take up writing again at `position`; what is before it holds data and so has its space.

@@ -73,10 +73,15 @@ impl Store {
             notes.say(Level::Warning, "the last run did not stop in order; recovering");
         }
         let log = Arc::new(CommitLog::load(config.clone(), notes.clone())?);
+        // Before anything is repaired: a recovery that is cut short itself must not pass for an orderly stop.
+        if last_stop == LastStop::Orderly {
+            abort.create()?;
+        }
         let queues = QueueTable::open(&config.queue_dir, queue_config(&config), notes.clone())?;
         let checkpoint = Arc::new(Checkpoint::load(&config.checkpoint_path, &notes)?);
         let index = Self::open_index(&config, &checkpoint, last_stop, &notes)?;
         let index_from = index.as_ref().and_then(IndexService::rebuild_from);
+        let index_last = index.as_ref().and_then(IndexService::last_indexed).unwrap_or(-1);
         let derived = Arc::new(Derived::new(config.clone(), queues, index, notes.clone()));
         Recovery {
             log: &log,
@@ -85,10 +90,14 @@ impl Store {
             notes: &notes,
             clean: last_stop == LastStop::Orderly,
             index_from: index_from.map(|offset| offset.max(0).cast_unsigned()),
+            index_last,
             recent: RefCell::default(),
         }
         .run()?;
-        abort.create()?;
+        // Not before: a recovery from a crash of the machine that is cut short is still one from that.
+        if last_stop != LastStop::Orderly {
+            abort.create()?;
+        }
 
         let flags = Arc::new(Flags::default());
         let signal = Arc::new(Signal::default());
@@ -215,14 +224,14 @@ impl Store {
         self.log.discard_ahead();
         let result = flushed.map(|_| ()).and(kept);
         let behind = self.dispatcher.behind();
-        let is_whole = behind == 0 && !self.dispatcher.index_stands();
+        let is_whole = behind == 0 && !self.dispatcher.index_stands() && !self.keeper.has_failed();
         if result.is_ok() && self.flags.is_writable() && is_whole {
             self.abort.remove()?;
         } else {
             self.notes.say(
                 Level::Warning,
                 format!(
-                    "closing with {behind} bytes not dispatched (up to offset {} of {}) or a failed write; \
+                    "closing with {behind} bytes not dispatched (up to offset {} of {}) or a failed write or sync; \
                      the next start recovers",
                     self.dispatcher.position(),
                     self.dispatcher.confirmed()

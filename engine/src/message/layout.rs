@@ -195,7 +195,7 @@ pub mod property {
 
 /// A big-endian field. The callers know from a check before that `at + N` lies inside.
 #[inline]
-pub(super) fn field<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+pub(crate) fn field<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     let mut value = [0; N];
     value.copy_from_slice(&bytes[at..at + N]);
     value

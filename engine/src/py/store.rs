@@ -351,7 +351,7 @@ impl LogStore {
     /// Return the record that starts at this offset, or None when none does.
     fn message_at(&self, py: Python<'_>, physical_offset: u64) -> PyResult<Option<Message>> {
         let store = self.open()?;
-        Ok(enter(py, || store.record_at(physical_offset))?.map(Message::in_log))
+        Ok(enter(py, || store.message_at(physical_offset))?.map(Message::in_log))
     }
 
     /// Return the message with this offset message id; `ValueError` when the id is malformed.
@@ -359,7 +359,7 @@ impl LogStore {
         let store = self.open()?;
         let (host, offset) = ids::decode_message_id(message_id.as_bytes())
             .map_err(|bad| PyValueError::new_err(format!("{message_id:?}: {bad}")))?;
-        let found = enter(py, || store.record_at(offset.max(0).cast_unsigned()))?;
+        let found = enter(py, || store.message_at(offset.max(0).cast_unsigned()))?;
         let is_it = |slice: &Slice| -> Result<bool> { Ok(slice.record()?.store_host() == Some(host)) };
         Ok(match found {
             Some(slice) if is_it(&slice)? => Some(Message::in_log(slice)),

@@ -61,7 +61,23 @@ impl IndexFile {
             let what = format!("its header counts {entries} entries, but it only has room for {limit}");
             return Err(Error::damaged(path, what));
         }
+        if !index.header_fits() {
+            return Err(Error::damaged(path, "its header does not fit its entries"));
+        }
         Ok(index)
+    }
+
+    /// Whether the header tells of the first and the last entry what they are.
+    fn header_fits(&self) -> bool {
+        let count = self.entry_count();
+        if count <= 1 {
+            return true;
+        }
+        let (first, last) = (self.entry(1), self.entry(count - 1));
+        self.begin_offset() == first.physical_offset
+            && self.end_offset() == last.physical_offset
+            // Java reckons the first entry's seconds from the file before.
+            && (count == 2 || last.seconds == self.seconds_at(self.end_timestamp()))
     }
 
     /// Make a new file that goes on where `previous` ends. The path must be free.

@@ -45,7 +45,9 @@ impl IndexService {
     /// Load the index files of `dir`, which is made if it is missing.
     ///
     /// After a crash of the machine, files with entries newer than `checkpoint_index_timestamp` may lack some
-    /// of them and are deleted. After a kill they are as the process left them, which may be in the middle of one put.
+    /// of them and are deleted. After a kill they are as the process left them, which may be in the
+    /// middle of one put. A file with a damaged header is built again at any time; files of another size are
+    /// refused, since that is a matter of settings.
     pub fn open(
         dir: &Path,
         layout: Layout,
@@ -57,13 +59,35 @@ impl IndexService {
         let paths = list(dir, notes)?;
         let mut files: Vec<Arc<IndexFile>> = Vec::with_capacity(paths.len());
         let mut rebuild_from: Option<i64> = None;
-        for (index, path) in paths.iter().enumerate() {
-            let is_last = index + 1 == paths.len();
-            match load(path, layout) {
+        if paths.is_empty() && checkpoint_index_timestamp > 0 {
+            notes.say(Level::Warning, format!("{}: the index files are gone and built again", dir.display()));
+            rebuild_from = Some(0);
+        }
+        let mut paths = paths.into_iter();
+        while let Some(path) = paths.next() {
+            let is_last = paths.len() == 0;
+            let bytes = fs::metadata(&path).map_err(|source| Error::io("inspect", &path, source))?.len();
+            let is_sized = bytes == layout.bytes() as u64;
+            if !is_sized && (last_stop == LastStop::Orderly || !is_last) {
+                let what = format!("{bytes} bytes instead of {}", layout.bytes());
+                return Err(Error::damaged(&path, what));
+            }
+            let loaded = if is_sized {
+                IndexFile::open(&path, layout)
+            } else {
+                Err(Error::damaged(&path, format!("{bytes} bytes, not finished")))
+            };
+            match loaded {
                 Ok(file) => files.push(Arc::new(file)),
-                Err(Error::Damaged { path, what }) if is_last && last_stop != LastStop::Orderly => {
-                    fs::remove_file(&path).map_err(|source| Error::io("remove", &path, source))?;
-                    notes.say(Level::Warning, format!("{}: {what}; deleted the index file", path.display()));
+                Err(Error::Damaged { path, what }) => {
+                    notes.say(
+                        Level::Warning,
+                        format!("{}: {what}; this index file and later ones are built again", path.display()),
+                    );
+                    // All that follow go too: indexing again only adds at the end.
+                    for path in std::iter::once(path).chain(paths.by_ref()) {
+                        fs::remove_file(&path).map_err(|source| Error::io("remove", &path, source))?;
+                    }
                     rebuild_from = Some(files.last().map_or(0, |file| file.end_offset()));
                 }
                 Err(error) => return Err(error),
@@ -101,6 +125,21 @@ impl IndexService {
     /// The log offset from which records have to be indexed again, if opening had to delete files.
     pub fn rebuild_from(&self) -> Option<i64> {
         self.rebuild_from
+    }
+
+    /// Log offset of the newest indexed record, if there is one.
+    pub fn last_indexed(&self) -> Option<i64> {
+        let files = self.files.read();
+        files.iter().rev().find(|file| !file.is_empty()).map(|file| file.end_offset())
+    }
+
+    /// Log offset of the first record that the official store has to index again after a crash: it then deletes
+    /// the files that end after `safe`, the checkpoint's index time.
+    pub fn first_unsafe_offset(&self, safe: i64) -> Option<i64> {
+        let files = self.files.read();
+        // The file that is being filled may end after it at any moment.
+        let is_unsafe = |file: &&Arc<IndexFile>| file.end_timestamp() > safe || !file.is_full();
+        files.iter().find(is_unsafe).map(|file| file.begin_offset())
     }
 
     /// Log offset of the newest indexed record, 0 if there is none.
@@ -244,15 +283,6 @@ fn list(dir: &Path, notes: &Notes) -> Result<Vec<PathBuf>> {
     }
     paths.sort();
     Ok(paths)
-}
-
-fn load(path: &Path, layout: Layout) -> Result<IndexFile> {
-    let bytes = fs::metadata(path).map_err(|source| Error::io("inspect", path, source))?.len();
-    if bytes != layout.bytes() as u64 {
-        let what = format!("{bytes} bytes instead of {}", layout.bytes());
-        return Err(Error::damaged(path, what));
-    }
-    IndexFile::open(path, layout)
 }
 
 /// Java's absolute value of a hash; the one number that has none becomes 0.

@@ -255,7 +255,7 @@ fn after_a_power_cut_a_file_with_older_header_than_slots_is_rebuilt() {
     let mut bytes = fs::read(&path).unwrap();
     bytes[39] = 4; // the header counts three entries, the slot points to the fifth
     fs::write(&path, &bytes).unwrap();
-    assert_eq!(open_after_crash(dir.path(), i64::MAX).rebuild_from(), Some(100));
+    assert_eq!(open_after_crash(dir.path(), i64::MAX).rebuild_from(), Some(0));
 
     put_many(&open(dir.path()), 20);
     let second = dir.path().join(&names(dir.path())[1]);
@@ -277,7 +277,7 @@ fn a_file_of_a_wrong_size_is_named_and_only_a_crash_excuses_the_last() {
     let notes = Notes::default();
     let index = IndexService::open(dir.path(), SMALL, &notes, LastStop::Crashed, i64::MAX).unwrap();
     assert_eq!(index.rebuild_from(), Some(1900));
-    assert!(notes.drain()[0].1.contains("4 bytes instead of 480"));
+    assert!(notes.drain()[0].1.contains("4 bytes, not finished"));
     put_many(&index, 25);
     fs::write(dir.path().join(&names[0]), b"").unwrap();
     assert!(matches!(
@@ -414,6 +414,36 @@ proptest! {
 }
 
 #[test]
+fn a_file_whose_header_does_not_fit_its_entries_is_built_again_with_those_after_it() {
+    for position in [7, 18, 30, 37, 39] {
+        for last_stop in [LastStop::Orderly, LastStop::Killed, LastStop::Crashed] {
+            let dir = tempfile::tempdir().unwrap();
+            put_many(&open(dir.path()), 50);
+            let before = names(dir.path());
+            let path = dir.path().join(&before[1]);
+            let mut bytes = fs::read(&path).unwrap();
+            bytes[position] ^= 0x80;
+            bytes[position - 1] ^= 0x10;
+            fs::write(&path, &bytes).unwrap();
+            let notes = Notes::default();
+            let index = IndexService::open(dir.path(), SMALL, &notes, last_stop, i64::MAX).unwrap();
+            assert_eq!((index.rebuild_from(), names(dir.path())), (Some(1900), before[..1].to_vec()));
+            assert!(notes.drain()[0].1.contains(&before[1]));
+        }
+    }
+}
+
+#[test]
+fn an_index_that_is_gone_is_built_again_if_there_ever_was_one() {
+    let dir = tempfile::tempdir().unwrap();
+    for (checkpoint, from) in [(0, None), (T0, Some(0))] {
+        let index =
+            IndexService::open(dir.path(), SMALL, &Notes::default(), LastStop::Orderly, checkpoint).unwrap();
+        assert_eq!(index.rebuild_from(), from);
+    }
+}
+
+#[test]
 fn an_entry_that_a_killed_process_had_not_counted_leaves_its_chain_whole() {
     let dir = tempfile::tempdir().unwrap();
     let index = open(dir.path());
@@ -429,4 +459,17 @@ fn an_entry_that_a_killed_process_had_not_counted_leaves_its_chain_whole() {
     let index = IndexService::open(dir.path(), SMALL, &Notes::default(), LastStop::Killed, 0).unwrap();
     index.put(8, 300, 3000).unwrap();
     assert_eq!(index.query(7, 0, i64::MAX, 10).unwrap(), [200, 100]);
+}
+
+#[test]
+fn what_must_be_indexed_again_begins_at_the_first_file_that_a_crash_would_cost() {
+    let dir = tempfile::tempdir().unwrap();
+    let index = open(dir.path());
+    assert_eq!((index.first_unsafe_offset(0), index.last_indexed()), (None, None));
+    put_many(&index, 25); // 19 fill the first file, 6 stand in the second
+    assert_eq!(index.last_indexed(), Some(2500));
+    assert_eq!(index.first_unsafe_offset(0), Some(100));
+    assert_eq!(index.first_unsafe_offset(T0 + 19_000), Some(2000));
+    // Saved to its end, but the next entry would make it later than the checkpoint says.
+    assert_eq!(index.first_unsafe_offset(T0 + 25_000), Some(2000));
 }

@@ -209,8 +209,8 @@ impl ConsumeQueueExt {
     }
 
     /// Writes out and waits until everything is on the disk.
-    pub fn sync(&self) -> Result<()> {
-        self.tape.sync()
+    pub fn sync_written(&self) -> Result<()> {
+        self.tape.sync_written()
     }
 
     /// Deletes the files and the directory, and leaves the extension empty. Nobody may put meanwhile.
@@ -255,7 +255,8 @@ mod tests {
         let ext = open(dir.path(), 100);
         let addresses: Vec<_> = (0..9).map(|n| ext.put(&unit(n, 10)).unwrap().unwrap()).collect();
         assert_eq!(addresses[3], i64::MIN + 100);
-        ext.sync().unwrap();
+        ext.write_out().unwrap();
+        ext.sync_written().unwrap();
         let bytes = fs::read(dir.path().join("ext/00000000000000000000")).unwrap();
         assert_eq!(bytes[90..], [255, 255, 0, 0, 0, 0, 0, 0, 0, 0]);
         for ext in [&ext, &open(dir.path(), 100)] {

@@ -228,7 +228,7 @@ impl ConsumeQueue {
     }
 
     /// The unit at an offset, be it expired or blank.
-    fn stored_unit(&self, queue_offset: i64) -> Result<Option<Unit>> {
+    pub fn stored_unit(&self, queue_offset: i64) -> Result<Option<Unit>> {
         let mut block = [0; UNIT_BYTES];
         Ok(self.block(queue_offset, queue_offset + 1, &mut block)?.first().map(Unit::decode))
     }
@@ -346,10 +346,17 @@ impl ConsumeQueue {
 
     /// Writes out and waits until all units are on the disk.
     pub fn sync(&self) -> Result<()> {
+        self.write_out()?;
+        self.sync_written()
+    }
+
+    /// Waits until all units that were written out are on the disk. After an error it is not known which of
+    /// them are, and a second call that succeeds tells nothing: the system reports each failure once.
+    pub fn sync_written(&self) -> Result<()> {
         if let Some(ext) = &self.ext {
-            ext.sync()?;
+            ext.sync_written()?;
         }
-        self.tape.sync()
+        self.tape.sync_written()
     }
 }
 

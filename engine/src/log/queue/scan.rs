@@ -3,11 +3,11 @@
 use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
+use crate::log::mapping::last_extent_end;
 use crate::log::notes::{Level, Notes};
 
 const STEP_BYTES: u64 = 64 * 1024;
@@ -93,30 +93,6 @@ pub(super) fn data_end(file: &File, file_bytes: u64) -> io::Result<u64> {
         end = start;
     }
     Ok(0)
-}
-
-/// Where the last hole of a sparse file begins; the file's size if it has none or cannot tell.
-fn last_extent_end(file: &File, file_bytes: u64) -> u64 {
-    let mut end = 0;
-    while end < file_bytes {
-        let data = match seek(file, end, libc::SEEK_DATA) {
-            Ok(data) => data,
-            // Nothing but a hole from here on.
-            Err(e) if e.raw_os_error() == Some(libc::ENXIO) => return end,
-            Err(_) => return file_bytes,
-        };
-        match seek(file, data, libc::SEEK_HOLE) {
-            Ok(hole) if hole > end => end = hole,
-            _ => return file_bytes,
-        }
-    }
-    file_bytes
-}
-
-fn seek(file: &File, offset: u64, whence: libc::c_int) -> io::Result<u64> {
-    // SAFETY: the descriptor is open as long as `file` is borrowed. Its cursor is used nowhere else.
-    let found = unsafe { libc::lseek(file.as_raw_fd(), offset as libc::off_t, whence) };
-    u64::try_from(found).map_err(|_| io::Error::last_os_error())
 }
 
 fn last_non_zero(block: &[u8]) -> Option<usize> {

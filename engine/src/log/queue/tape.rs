@@ -235,9 +235,8 @@ impl Tape {
         disk.unsynced_names = Names::Same;
     }
 
-    /// Brings everything appended so far to the disk.
-    pub fn sync(&self) -> Result<()> {
-        self.write_out()?;
+    /// Brings everything written out so far to the disk.
+    pub fn sync_written(&self) -> Result<()> {
         let (range, names) = {
             let mut disk = self.disk.lock();
             (mem::take(&mut disk.unsynced), mem::take(&mut disk.unsynced_names))

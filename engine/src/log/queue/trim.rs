@@ -58,8 +58,11 @@ impl ConsumeQueue {
 
     /// Takes the units before `max` as all there are.
     fn end_at(&self, max: i64) -> Result<()> {
-        let last = if max > self.first_stored() { self.stored_unit(max - 1)? } else { None };
-        let physical = last.filter(|unit| !unit.is_blank()).map_or(NO_UNIT, |unit| unit.physical_end());
+        let first = self.first_stored();
+        // Blanks may be last: the queue still goes on after the messages before them.
+        let last = self.pop_while(first, max, Unit::is_blank)?;
+        let last = if last > first { self.stored_unit(last - 1)? } else { None };
+        let physical = last.map_or(NO_UNIT, |unit| unit.physical_end());
         self.max_physical.store(physical, Ordering::Release);
         self.max.store(max, Ordering::Release);
         self.min.fetch_min(max, Ordering::AcqRel);
@@ -68,7 +71,7 @@ impl ConsumeQueue {
     }
 
     /// The offset of the first file's first unit.
-    pub(super) fn first_stored(&self) -> i64 {
+    pub fn first_stored(&self) -> i64 {
         offset_of(self.tape.files().start)
     }
 
@@ -76,8 +79,9 @@ impl ConsumeQueue {
     fn skip_blanks(&self, from: i64) -> Result<i64> {
         let max = self.max_offset();
         match self.stored_unit(from)? {
+            // One by one: blanks also stand between messages, where some were lost.
             Some(unit) if from < max && unit.is_blank() => {
-                self.partition(from + 1, max, |unit| Ok(unit.is_blank()))
+                Ok(self.first_where(from, max, |unit| !unit.is_blank())?.unwrap_or(max))
             }
             _ => Ok(from),
         }
@@ -103,27 +107,17 @@ impl ConsumeQueue {
         if self.max_physical_offset() <= limit {
             return Ok(());
         }
-        let end = self.end_before(limit)?;
+        // From the end on, not by bisection: a damaged unit before the end may point anywhere. It stays, to be
+        // mended from the log; dropping all that follow it would lose them.
+        let is_lost = |unit: &Unit| !unit.is_blank() && (!unit.is_valid() || unit.physical_offset >= limit);
+        self.end_before(self.pop_while(self.first_stored(), self.max_offset(), is_lost)?)
+    }
+
+    /// Drops the units from `end` on. Nobody may append meanwhile.
+    pub fn end_before(&self, end: i64) -> Result<()> {
         // First for the readers, so that none of them reads what is being dropped.
         self.end_at(end)?;
         self.tape.truncate(end as u64 * UNIT_BYTES as u64)
-    }
-
-    fn end_before(&self, limit: i64) -> Result<i64> {
-        let (first, max) = (self.first_stored(), self.max_offset());
-        let is_lost = |unit: &Unit| !unit.is_blank() && (!unit.is_valid() || unit.physical_offset >= limit);
-        let popped = self.pop_while(first, max, is_lost)?;
-        let searched = self.partition(first, max, |unit| Ok(!is_lost(unit)))?;
-        if searched == popped {
-            return Ok(popped);
-        }
-        // Two ways that agree on ordered units do not here. A unit that points past the log's end would
-        // show a later message as its own, so the first of them ends the queue.
-        let points_past = |unit: &Unit| unit.is_valid() && is_lost(unit);
-        let Some(lost) = self.first_where(first, popped, points_past)? else { return Ok(popped) };
-        let what = format!("{}: unit {lost} is not in the log's order", self.tape.dir().display());
-        self.notes.say(Level::Warning, what);
-        self.pop_while(first, lost, is_lost)
     }
 
     /// The first offset of `[from, to)` whose unit is wanted, found by looking at all of them.
@@ -150,16 +144,25 @@ impl ConsumeQueue {
         }
         let is_kept = |unit: &Unit| unit.is_valid() && !unit.is_blank() && unit.physical_offset >= log_min;
         let (min, max) = (self.min_offset(), self.max_offset());
-        if self.unit_at(min)?.is_some_and(|unit| is_kept(&unit)) {
+        if log_min <= 0 || self.unit_at(min)?.is_some_and(|unit| is_kept(&unit)) {
             return Ok(());
         }
         let mut met_hole = false;
-        let searched = self.partition(min, max, |unit| {
-            met_hole |= !unit.is_valid();
+        let mut first = self.partition(min, max, |unit| {
+            met_hole |= !unit.is_valid() || unit.is_blank();
             Ok(!is_kept(unit))
         })?;
-        // A hole's place in the order is unknown, and a wrong turn at one would hide good units.
-        let first = if met_hole { self.first_where(min, max, is_kept)?.unwrap_or(max) } else { searched };
+        // The place of a hole in the order is unknown. Nor is the order good when the unit before the border
+        // is expired and the one before that is not: a damaged unit led the search past good ones.
+        let is_out_of_order =
+            first - 2 >= min && self.stored_unit(first - 2)?.is_some_and(|unit| is_kept(&unit));
+        if met_hole || is_out_of_order {
+            first = self.first_where(min, max, is_kept)?.unwrap_or(max);
+        }
+        // A damaged unit may be that of a message which is still there: only expired ones are passed over.
+        while first > min && self.stored_unit(first - 1)?.is_some_and(|unit| !unit.is_valid()) {
+            first -= 1;
+        }
         self.min.fetch_max(first, Ordering::AcqRel);
         Ok(())
     }
@@ -175,9 +178,12 @@ impl ConsumeQueue {
                 return Ok(deleted);
             }
             let next_first = offset_of(first_end);
-            match self.stored_unit(next_first - 1)? {
-                Some(unit) if unit.is_valid() && unit.physical_offset < log_min => {}
-                _ => return Ok(deleted),
+            // Two units, so that a single damaged one deletes nothing.
+            for last in [next_first - 1, (next_first - 2).max(offset_of(files.start))] {
+                match self.stored_unit(last)? {
+                    Some(unit) if unit.is_valid() && unit.physical_offset < log_min => {}
+                    _ => return Ok(deleted),
+                }
             }
             self.min.fetch_max(next_first, Ordering::AcqRel);
             self.tape.delete_first_file()?;

@@ -38,16 +38,64 @@ fn truncation_of_everything_keeps_the_place_of_the_queue() {
 }
 
 #[test]
-fn truncation_of_units_out_of_order_ends_at_the_first_lost_one() {
+fn truncation_leaves_damaged_units_between_good_ones_to_be_mended() {
     let place = Place::new(SMALL_FILE);
     let queue = place.filled(20);
-    for lost in [7, 8, 9, 10, 11, 12, 13] {
-        queue.replace(lost, unit(lost + 100)).unwrap();
+    for damaged in [7, 8, 9, 10, 11, 12, 13] {
+        queue.replace(damaged, unit(damaged + 100)).unwrap();
     }
     queue.append(20, unit(200)).unwrap();
     queue.truncate_physical(5000).unwrap();
-    assert!(place.said("order"));
-    assert_eq!(all_units(&queue), units(0..7));
+    assert_eq!(queue.max_offset(), 20);
+    assert_eq!(all_units(&queue)[14..], units(14..20));
+}
+
+#[test]
+fn a_queue_cut_after_blanks_knows_its_messages_before_them() {
+    let place = Place::new(SMALL_FILE);
+    let queue = place.filled(5);
+    queue.fill_blank(8).unwrap();
+    queue.append(8, unit(8)).unwrap();
+    queue.truncate_physical(800).unwrap();
+    assert_eq!((queue.max_offset(), queue.max_physical_offset()), (8, 500));
+    assert_eq!(queue.append(12, unit(12)).unwrap(), Appended::Gap { expected: 8 });
+    assert_eq!(all_units(&queue)[..5], units(0..5));
+}
+
+#[test]
+fn blanks_between_messages_hide_none_of_them() {
+    let place = Place::new(SMALL_FILE);
+    let queue = place.create();
+    fill(&queue, 3..6);
+    queue.fill_blank(30).unwrap();
+    fill(&queue, 30..32);
+    queue.write_out().unwrap();
+    assert_eq!(place.open().min_offset(), 3);
+    queue.correct_min(301).unwrap();
+    assert_eq!(queue.min_offset(), 4);
+}
+
+#[test]
+fn a_damaged_unit_neither_hides_nor_deletes_messages() {
+    let place = Place::new(SMALL_FILE);
+    for damaged in 0..30 {
+        let queue = place.filled(30);
+        for bad in
+            [Unit { physical_offset: -1, ..unit(damaged) }, Unit { physical_offset: 1, ..unit(damaged) }]
+        {
+            queue.replace(damaged, bad).unwrap();
+            queue.correct_min(0).unwrap();
+            assert_eq!((queue.min_offset(), queue.delete_expired_files(5).unwrap()), (0, 0));
+        }
+        queue.correct_min(1250).unwrap();
+        let found = queue.min_offset();
+        // Whether the unit at the border itself is expired or damaged, the queue alone cannot tell.
+        assert!(
+            found == 13 || (damaged == 13 && found == 14) || (damaged < 13 && found <= 13),
+            "{damaged}: {found}"
+        );
+        queue.destroy().unwrap();
+    }
 }
 
 // shows: CQ-07
