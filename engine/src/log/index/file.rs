@@ -73,11 +73,15 @@ impl IndexFile {
         if count <= 1 {
             return true;
         }
-        let (first, last) = (self.entry(1), self.entry(count - 1));
-        self.begin_offset() == first.physical_offset
-            && self.end_offset() == last.physical_offset
-            // Java reckons the first entry's seconds from the file before.
-            && (count == 2 || last.seconds == self.seconds_at(self.end_timestamp()))
+        let ends_with = |number: u32| {
+            let last = self.entry(number);
+            self.end_offset() == last.physical_offset
+                // Java reckons the first entry's seconds from the file before.
+                && (number == 1 || last.seconds == self.seconds_at(self.end_timestamp()))
+        };
+        // A kill may come between the end of the header's range and its count.
+        let is_ahead = || count < self.layout.entries && ends_with(count);
+        self.begin_offset() == self.entry(1).physical_offset && (ends_with(count - 1) || is_ahead())
     }
 
     /// Make a new file that goes on where `previous` ends. The path must be free.
