@@ -259,12 +259,17 @@ impl Recovery<'_> {
             lacking.only_before(start);
         }
         let mut tail = Tail { end: start, timestamps: [0; 2], records: 0, damage: None };
-        while let Some(segment) = self.log.segment_of(tail.end) {
+        let mut holding: Option<Arc<Segment>> = None;
+        loop {
+            if holding.as_ref().is_none_or(|segment| segment.end() <= tail.end) {
+                holding = self.log.segment_of(tail.end);
+            }
+            let Some(segment) = &holding else { break };
             let position = tail.end - segment.start();
-            match self.judge(&segment, position) {
+            match self.judge(segment, position) {
                 Judged::Record(record)
                     if ends_in_zeros(&record)
-                        && !self.goes_on_after(&segment, position + record.size() as u64) =>
+                        && !self.goes_on_after(segment, position + record.size() as u64) =>
                 {
                     tail.damage = Some("the last message was not written to its end".into());
                     break;
@@ -273,7 +278,7 @@ impl Recovery<'_> {
                     self.derive(&record, queues_from, lacking)?;
                     tail.count(&record);
                 }
-                Judged::Corrupt(record) if self.goes_on_after(&segment, position + record.size() as u64) => {
+                Judged::Corrupt(record) if self.goes_on_after(segment, position + record.size() as u64) => {
                     self.notes.say(
                         Level::Error,
                         format!(
@@ -295,7 +300,7 @@ impl Recovery<'_> {
                 }
                 Judged::Blank => tail.end = segment.end(),
                 Judged::DamagedBlank => {
-                    self.mend_blank(&segment, position)?;
+                    self.mend_blank(segment, position)?;
                     tail.end = segment.end();
                 }
                 Judged::End(damage) => {
@@ -356,24 +361,33 @@ impl Recovery<'_> {
     }
 
     fn derive(&self, record: &Record<'_>, queues_from: u64, lacking: &mut Lacking) -> Result<()> {
+        let is_new = record.physical_offset().cast_unsigned() >= queues_from;
+        if !is_new && record.transaction_type().is_consumable() {
+            self.check_queued(record, lacking);
+        }
+        // The index itself takes its last record again: after a crash some of its keys may be missing.
+        let is_indexed = self.clean && record.physical_offset() <= self.index_last;
+        if !is_new && is_indexed {
+            return Ok(());
+        }
         let properties = DispatchProperties::for_dispatch(record.properties());
-        if record.physical_offset().cast_unsigned() >= queues_from {
+        if is_new {
             let taken = self.enqueue(record, &properties, queues_from, lacking).and_then(|()| {
                 self.derived.enqueue_light(&mut self.recent.borrow_mut(), record, &properties)
             });
             skip_unplaceable(taken, record, self.notes)?;
-        } else if record.transaction_type().is_consumable() {
-            let queue = self.derived.queues.get(record.topic(), record.queue_id());
-            if queue.as_ref().is_none_or(|queue| queue.max_offset() <= record.queue_offset()) {
-                let from = queue.map_or(0, |queue| queue.max_physical_offset().max(0));
-                lacking.note(QueueKey::of(record), from.cast_unsigned());
-            }
         }
-        // The index itself takes its last record again: after a crash some of its keys may be missing.
-        if self.clean && record.physical_offset() <= self.index_last {
-            return Ok(());
+        if is_indexed { Ok(()) } else { self.derived.index(record, &properties) }
+    }
+
+    /// See whether a record that should be in its queue is.
+    fn check_queued(&self, record: &Record<'_>, lacking: &mut Lacking) {
+        let mut recent = self.recent.borrow_mut();
+        let queue = recent.find(&self.derived.queues, record.topic(), record.queue_id());
+        if queue.is_none_or(|queue| queue.max_offset() <= record.queue_offset()) {
+            let from = queue.map_or(0, |queue| queue.max_physical_offset().max(0));
+            lacking.note(QueueKey::of(record), from.cast_unsigned());
         }
-        self.derived.index(record, &properties)
     }
 
     fn enqueue(
@@ -386,13 +400,14 @@ impl Recovery<'_> {
         if lacking.has(record.topic(), record.queue_id()) {
             return Ok(());
         }
-        let is_new = self.derived.queues.get(record.topic(), record.queue_id()).is_none();
+        let mut recent = self.recent.borrow_mut();
+        let is_new = recent.find(&self.derived.queues, record.topic(), record.queue_id()).is_none();
         if is_new && record.queue_offset() > 0 && queues_from > self.log.min_offset() {
             // A queue that was lost whole: its beginning may be in the part that is not scanned.
             lacking.note(QueueKey::of(record), 0);
             return Ok(());
         }
-        let taken = self.derived.enqueue(&mut self.recent.borrow_mut(), record, properties)?;
+        let taken = self.derived.enqueue(&mut recent, record, properties)?;
         match taken {
             Taken::Yes => {}
             Taken::Gap { .. } => {
