@@ -25,6 +25,8 @@ PEER_SOURCES := $(shell find tests/interop/java/pom.xml tests/interop/java/src 2
 PYTHON_TREES := $(wildcard src tests tools bench examples)
 FUZZ_TARGETS = $(basename $(notdir $(wildcard engine/fuzz/fuzz_targets/*.rs)))
 FUZZ_SECONDS ?= 600
+# Targets that open files do so thousands of times a second in memory, a hundred times on a disk.
+FUZZ_FILES := $(or $(wildcard /dev/shm),/tmp)
 # The one on the path, or one of our own: nobody has to install it.
 CARGO_FUZZ := $(or $(shell command -v cargo-fuzz),$(CURDIR)/.build/cargo-fuzz/bin/cargo-fuzz)
 KILLS ?= 2000
@@ -83,7 +85,7 @@ fuzz: tools-fuzz $(CARGO_FUZZ) ## each fuzz target for FUZZ_SECONDS=600
 	@test -n "$(FUZZ_TARGETS)" || { echo "tailfin: no targets in engine/fuzz/fuzz_targets" >&2; exit 1; }
 	@cd engine && for target in $(FUZZ_TARGETS); do \
 		echo "fuzz $$target for $(FUZZ_SECONDS) s"; \
-		PATH="$(dir $(CARGO_FUZZ)):$$PATH" cargo +nightly fuzz run $$target -- \
+		PATH="$(dir $(CARGO_FUZZ)):$$PATH" TMPDIR="$(FUZZ_FILES)" cargo +nightly fuzz run $$target -- \
 			-max_total_time=$(FUZZ_SECONDS) -print_final_stats=1; \
 	done
 

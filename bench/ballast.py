@@ -1,8 +1,8 @@
 """Filling the page cache, as it is filled on a server that has been up for a while.
 
 A guest of a virtual machine hands free memory back to its host, and each page of it costs microseconds to get
-again: far more than any store needs to write it. With the cache full, a new page is an old page taken over, which
-is what a store meets in service.
+again: far more than any store needs to write it. With the cache full, a new page is an old page taken over,
+which is what a store meets in service.
 """
 
 import os

@@ -7,6 +7,7 @@ use std::fs;
 
 use libfuzzer_sys::fuzz_target;
 use tailfin_engine::log::index::{IndexRequest, IndexService, Layout};
+use tailfin_engine::log::markers::LastStop;
 use tailfin_engine::log::notes::Notes;
 use tempfile::TempDir;
 
@@ -29,7 +30,12 @@ fuzz_target!(|bytes: &[u8]| {
         }
         fs::write(dir.join(name), part).unwrap();
     }
-    let Ok(index) = IndexService::open(&dir, layout, &Notes::default(), flag(2), 0) else { return };
+    let last_stop = match (flag(2), flag(8)) {
+        (true, _) => LastStop::Orderly,
+        (false, true) => LastStop::Killed,
+        (false, false) => LastStop::Crashed,
+    };
+    let Ok(index) = IndexService::open(&dir, layout, &Notes::default(), last_stop, 0) else { return };
     for hash in [0, 7, -7, i32::MIN, i32::MAX] {
         let found = index.query(hash, 0, i64::MAX, 64).unwrap();
         assert!(found.len() <= 64);

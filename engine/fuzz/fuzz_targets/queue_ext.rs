@@ -38,7 +38,7 @@ fuzz_target!(|bytes: &[u8]| {
     let unit = ExtUnit { tags_code: 7, store_time: 8, bitmap };
     let address = ext.put(&unit).unwrap().expect("room for it in an empty file");
     assert_eq!(ext.get(address).unwrap().as_ref(), Some(&unit));
-    ext.sync().unwrap();
+    ext.write_out().unwrap();
     drop(ext);
     let again = open();
     assert_eq!(again.get(address).unwrap().as_ref(), Some(&unit));

@@ -10,10 +10,10 @@ use parking_lot::Mutex;
 use crate::error::{Error, Result};
 use crate::log::notes::{Level, Notes};
 
-/// Size of the file; only the first 40 bytes mean something.
+/// Size of the file; only the first 48 bytes mean something.
 pub const CHECKPOINT_BYTES: usize = 4096;
 
-const FIELDS: usize = 5;
+const FIELDS: usize = 6;
 
 /// Recovery starts this much before the flushed times, since files are flushed one after another.
 const FLUSH_SKEW_MS: i64 = 3000;
@@ -31,12 +31,29 @@ pub struct Values {
     pub master_flushed_offset: i64,
     /// Up to where the log was confirmed.
     pub confirm_offset: i64,
+    /// The official store, in 5.5.0, begins to recover at the log file that holds this offset; at 0 it goes by
+    /// the queues' time. Here it is written for that store alone.
+    pub dispatch_offset: i64,
 }
 
 impl Values {
     fn from_fields(fields: [i64; FIELDS]) -> Self {
-        let [log_timestamp, queue_timestamp, index_timestamp, master_flushed_offset, confirm_offset] = fields;
-        Self { log_timestamp, queue_timestamp, index_timestamp, master_flushed_offset, confirm_offset }
+        let [
+            log_timestamp,
+            queue_timestamp,
+            index_timestamp,
+            master_flushed_offset,
+            confirm_offset,
+            dispatch_offset,
+        ] = fields;
+        Self {
+            log_timestamp,
+            queue_timestamp,
+            index_timestamp,
+            master_flushed_offset,
+            confirm_offset,
+            dispatch_offset,
+        }
     }
 
     fn fields(self) -> [i64; FIELDS] {
@@ -46,6 +63,7 @@ impl Values {
             self.index_timestamp,
             self.master_flushed_offset,
             self.confirm_offset,
+            self.dispatch_offset,
         ]
     }
 
@@ -57,7 +75,6 @@ impl Values {
         Self::from_fields(fields)
     }
 
-    /// Later releases keep a dispatch position at offset 40. It stays zero here, which they take as "none".
     fn encode(self) -> [u8; CHECKPOINT_BYTES] {
         let mut page = [0; CHECKPOINT_BYTES];
         for (field, bytes) in self.fields().iter().zip(page.as_chunks_mut::<8>().0) {
@@ -135,6 +152,10 @@ impl Checkpoint {
         self.fields[4].fetch_max(to, Ordering::AcqRel);
     }
 
+    pub fn advance_dispatch_offset(&self, to: i64) {
+        self.fields[5].fetch_max(to, Ordering::AcqRel);
+    }
+
     /// Take these values even where they go backwards, as after a truncation of the log.
     pub fn reset(&self, values: Values) {
         for (field, value) in self.fields.iter().zip(values.fields()) {
@@ -181,6 +202,7 @@ mod tests {
         index_timestamp: 3,
         master_flushed_offset: 4,
         confirm_offset: 5,
+        dispatch_offset: 6,
     };
 
     fn load(path: &Path) -> Checkpoint {
@@ -200,10 +222,11 @@ mod tests {
         checkpoint.advance_index_timestamp(3);
         checkpoint.advance_master_flushed_offset(4);
         checkpoint.advance_confirm_offset(5);
+        checkpoint.advance_dispatch_offset(6);
         checkpoint.save().unwrap();
 
         let mut expected = [0; 4096];
-        for (at, value) in [(7, 1), (15, 2), (23, 3), (31, 4), (39, 5)] {
+        for (at, value) in [(7, 1), (15, 2), (23, 3), (31, 4), (39, 5), (47, 6)] {
             expected[at] = value;
         }
         assert_eq!(fs::read(&path).unwrap(), expected);
@@ -211,11 +234,11 @@ mod tests {
     }
 
     #[test]
-    fn a_dispatch_position_of_a_later_release_is_ignored_and_cleared() {
+    fn what_stands_behind_the_fields_is_ignored_and_cleared() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("checkpoint");
         let mut page = SAMPLE.encode();
-        page[47] = 9;
+        page[55] = 9;
         fs::write(&path, page).unwrap();
         let checkpoint = load(&path);
         assert_eq!(checkpoint.values(), SAMPLE);

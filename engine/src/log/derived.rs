@@ -7,12 +7,13 @@ use super::index::{IndexRequest, IndexService};
 use super::notes::{Level, Notes};
 use super::queue::{Appended, ConsumeQueue, QueueTable, RecentQueues, Unit};
 use crate::error::Result;
-use crate::message::ids::{key_hash, tags_code};
+use crate::message::ids::{key_hash, tags_code, tags_key_hash};
 use crate::message::layout::RECORD_BYTES_MIN;
 use crate::message::{DispatchProperties, Record, TransactionType};
 
 const LMQ_PREFIX: &[u8] = b"%LMQ%";
 const RETRY_PREFIX: &[u8] = b"%RETRY%";
+const DEAD_PREFIX: &[u8] = b"%DLQ%";
 const SYSTEM_PREFIX: &[u8] = b"rmq_sys_";
 const SCHEDULE_TOPIC: &[u8] = b"SCHEDULE_TOPIC_XXXX";
 
@@ -70,7 +71,8 @@ impl Derived {
         for (name, queue_id, offset) in self.light_places(record, properties) {
             let queue = recent.get(&self.queues, name, queue_id)?;
             let unit = self.unit(record, properties);
-            if let Taken::Gap { expected } = put(queue, offset, unit, record)? {
+            // As in the official store, such a queue has no extension.
+            if let Appended::Gap { expected } = queue.append(offset, unit)? {
                 self.close_gap(queue, expected, offset, unit)?;
             }
         }
@@ -84,10 +86,10 @@ impl Derived {
         properties: &DispatchProperties<'a>,
     ) -> impl Iterator<Item = (&'a [u8], i32, i64)> + use<'a> {
         let is_consumable = record.transaction_type().is_consumable();
-        let queue_id = record.queue_id();
+        let (lmq, queue_id) = (self.config.lmq, record.queue_id());
         self.light_queues(record.topic(), properties)
             .filter(move |_| is_consumable)
-            .map(move |(name, offset)| (name, light_queue_id(name, queue_id), offset))
+            .map(move |(name, offset)| (name, light_queue_id(lmq, name, queue_id), offset))
     }
 
     /// Fill the units that the log no longer has with blanks, so that later ones keep their offsets.
@@ -132,7 +134,7 @@ impl Derived {
         }
     }
 
-    /// Enter a record's keys into the index; the index ignores what it has.
+    /// Enter a record's keys and tags into the index; the index ignores what it has.
     pub fn index(&self, record: &Record<'_>, properties: &DispatchProperties<'_>) -> Result<()> {
         let Some(index) = &self.index else { return Ok(()) };
         if record.transaction_type() == TransactionType::Rollback {
@@ -140,10 +142,12 @@ impl Derived {
         }
         let words = properties.keys.into_iter().flat_map(|keys| keys.split(|&byte| byte == b' '));
         let keys = properties.uniq_key.into_iter().chain(words.filter(|word| !word.is_empty()));
+        let tags = properties.tags.filter(|tags| !tags.is_empty());
+        let hashes = keys.map(|key| key_hash(record.topic(), key));
         index.build(IndexRequest {
             physical_offset: record.physical_offset(),
             store_timestamp: record.store_timestamp(),
-            hashes: keys.map(|key| key_hash(record.topic(), key)),
+            hashes: hashes.chain(tags.map(|tags| tags_key_hash(record.topic(), tags))),
         })
     }
 
@@ -210,13 +214,14 @@ pub fn is_lmq(name: &[u8]) -> bool {
 }
 
 /// A light queue has one queue; any other name shares the message's queue id.
-pub fn light_queue_id(name: &[u8], queue_id: i32) -> i32 {
-    if is_lmq(name) { 0 } else { queue_id }
+pub fn light_queue_id(lmq: bool, name: &[u8], queue_id: i32) -> i32 {
+    if lmq && is_lmq(name) { 0 } else { queue_id }
 }
 
-/// Retry, system and schedule topics are never dispatched to further queues.
+/// Retry, dead letter, system and schedule topics are never dispatched to further queues.
 pub fn may_multi_dispatch(topic: &[u8]) -> bool {
-    !topic.starts_with(RETRY_PREFIX) && !topic.starts_with(SYSTEM_PREFIX) && topic != SCHEDULE_TOPIC
+    [RETRY_PREFIX, DEAD_PREFIX, SYSTEM_PREFIX].iter().all(|prefix| !topic.starts_with(prefix))
+        && topic != SCHEDULE_TOPIC
 }
 
 pub fn parse_number(text: &[u8]) -> Option<i64> {

@@ -110,6 +110,18 @@ impl Dispatcher {
         self.confirmed().saturating_sub(self.position())
     }
 
+    /// Where the record at an offset ends; 0 when there is none.
+    pub fn end_of_record(&self, offset: u64) -> Result<i64> {
+        let Some(segment) = self.log.segment_of(offset) else { return Ok(0) };
+        let position = (offset - segment.start()) as usize;
+        let end = match look(segment.bytes(position..segment.size() as usize)) {
+            Ok(Found::Record(record)) => offset.cast_signed() + record.size() as i64,
+            _ => 0,
+        };
+        segment.map().check()?;
+        Ok(end)
+    }
+
     /// Whether messages are left out of the index until it can be written again.
     pub fn index_stands(&self) -> bool {
         self.index_stands_at.load(Ordering::Acquire) != u64::MAX

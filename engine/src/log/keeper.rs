@@ -95,7 +95,7 @@ impl Keeper {
     pub fn keep(&self, thorough: bool) -> Result<()> {
         let _alone = self.working.lock();
         // Read before writing out, so that the checkpoint never promises more than was written.
-        let timestamp = self.dispatcher.timestamp();
+        let (position, timestamp) = (self.dispatcher.position(), self.dispatcher.timestamp());
         let least_bytes = if thorough { 1 } else { (self.config.queue_flush_least_pages * 4096).max(1) };
         let mut to_sync = Vec::new();
         let mut all_synced = true;
@@ -120,6 +120,7 @@ impl Keeper {
         // While messages wait to be indexed, recovery has to begin before them.
         if all_synced && !self.has_failed() && !self.dispatcher.index_stands() {
             self.checkpoint.advance_queue_timestamp(timestamp);
+            self.checkpoint.advance_dispatch_offset(self.safe_offset(position)?);
         }
         self.checkpoint.save()
     }
@@ -156,6 +157,16 @@ impl Keeper {
                 "{error}; queues and index are trusted no further in this run, the next start mends them"
             ),
         );
+    }
+
+    /// The log offset before which neither the queues nor the index need a record again after a crash, when the
+    /// queues have all before `dispatched`.
+    fn safe_offset(&self, dispatched: u64) -> Result<i64> {
+        let index_safe = self.checkpoint.values().index_timestamp;
+        let index = self.derived.index.as_ref().and_then(|index| index.first_unsafe_offset(index_safe));
+        let safe = dispatched.cast_signed().min(index.unwrap_or(i64::MAX));
+        // Zero would say that there is no such offset. The second record leads to the first file as well.
+        if safe == 0 { self.dispatcher.end_of_record(0) } else { Ok(safe) }
     }
 }
 

@@ -283,16 +283,21 @@ impl Store {
     }
 
     /// The further queues that a message names, when that is enabled and allowed for its topic.
-    fn light_queues_for(&self, draft: &Draft<'_>) -> Result<Option<Vec<Arc<ConsumeQueue>>>, Refusal> {
-        if !self.config.multi_dispatch || !may_multi_dispatch(draft.topic) {
+    /// A name that no queue can have keeps its place in the list, since offsets go by place.
+    fn light_queues_for(&self, draft: &Draft<'_>) -> Result<Option<Vec<Option<Arc<ConsumeQueue>>>>, Refusal> {
+        if !self.config.lmq || !self.config.multi_dispatch || !may_multi_dispatch(draft.topic) {
             return Ok(None);
         }
         let Some(names) = properties::find(draft.properties, property::INNER_MULTI_DISPATCH) else {
             return Ok(None);
         };
         let mut queues = Vec::new();
-        for name in light_queue_names(names).filter(|name| is_light_queue_name(name)) {
-            let queue_id = light_queue_id(name, draft.queue_id);
+        for name in light_queue_names(names) {
+            if !is_light_queue_name(name) {
+                queues.push(None);
+                continue;
+            }
+            let queue_id = light_queue_id(self.config.lmq, name, draft.queue_id);
             if is_lmq(name)
                 && self.derived.queues.get(name, queue_id).is_none()
                 && self.derived.queues.count_with_prefix("%LMQ%") >= self.config.lmq_queues_max
@@ -305,7 +310,7 @@ impl Store {
                     ),
                 ));
             }
-            queues.push(self.queue_for_put(name, queue_id)?);
+            queues.push(Some(self.queue_for_put(name, queue_id)?));
         }
         Ok(Some(queues))
     }
@@ -315,10 +320,11 @@ impl Store {
         &self,
         draft: &Draft<'_>,
         queue: &ConsumeQueue,
-        light: &[Arc<ConsumeQueue>],
+        light: &[Option<Arc<ConsumeQueue>>],
     ) -> Result<Placed, Refusal> {
         let mut appender = self.lock_log()?;
-        let offsets: Vec<String> = light.iter().map(|queue| queue.next().to_string()).collect();
+        let offset = |queue: &Option<Arc<ConsumeQueue>>| queue.as_ref().map_or(0, |queue| queue.next());
+        let offsets: Vec<String> = light.iter().map(|queue| offset(queue).to_string()).collect();
         let mut text = Vec::with_capacity(draft.properties.len() + 64);
         for (name, value) in properties::iter(draft.properties) {
             if name != property::WAIT && name != property::INNER_MULTI_QUEUE_OFFSET {
@@ -328,7 +334,7 @@ impl Store {
         properties::push(&mut text, property::INNER_MULTI_QUEUE_OFFSET, offsets.join(",").as_bytes());
         let draft = Draft { properties: &text, ..*draft };
         let placed = appender.append(&self.prepare(&draft)?, queue)?;
-        for queue in light {
+        for queue in light.iter().flatten() {
             queue.set_next(queue.next() + 1);
         }
         Ok(placed)

@@ -273,6 +273,10 @@ impl Store {
 
     /// The physical offsets of `count` records that were placed as one batch.
     pub fn record_offsets(&self, placed: Placed, count: usize) -> Result<Vec<u64>> {
+        // With a transient pool the file may not have the batch yet.
+        if count > 1 && self.log.commit(0)? {
+            self.dispatcher.signal.raise();
+        }
         let mut view = View::new(&self.log, placed.physical_offset + placed.size);
         let mut offsets = Vec::with_capacity(count);
         let mut at = placed.physical_offset;

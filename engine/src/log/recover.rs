@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::checkpoint::Checkpoint;
+use super::checkpoint::{Checkpoint, Values};
 use super::clock::now_ms;
 use super::commit_log::CommitLog;
 use super::derived::{Derived, Taken};
@@ -38,6 +38,8 @@ pub struct Recovery<'a> {
     pub clean: bool,
     /// The index lost a file that began here.
     pub index_from: Option<u64>,
+    /// The last record that the index has; -1 when it has none.
+    pub index_last: i64,
     pub recent: RefCell<RecentQueues>,
 }
 
@@ -92,13 +94,16 @@ impl Recovery<'_> {
         let mut lacking = Lacking::default();
         self.prove_ends(&mut lacking)?;
         let mut start = self.first_offset_to_check();
+        let promised = self.promised_timestamp();
+        self.set_checkpoint_back(start)?;
         let mut tail = self.scan(start, &mut lacking)?;
-        if self.promised_more_than(&tail) && start > self.log.min_offset() {
+        if tail.damage.is_none() && promised > tail.timestamp() && start > self.log.min_offset() {
             self.notes.say(
                 Level::Warning,
                 "the checkpoint speaks of messages that the log does not have; the whole log is checked",
             );
             start = self.log.min_offset();
+            self.set_checkpoint_back(start)?;
             tail = self.scan(start, &mut lacking)?;
         }
         self.cut(&tail)?;
@@ -115,6 +120,19 @@ impl Recovery<'_> {
             ),
         );
         Ok(())
+    }
+
+    /// Let the checkpoint promise nothing of what is checked now: queues are built again in memory, and a
+    /// crash before they are written out must find it true, also for the official store.
+    fn set_checkpoint_back(&self, start: u64) -> Result<()> {
+        let first = self.log.segment_of(start).and_then(|segment| first_timestamp(&segment));
+        let values = self.checkpoint.values();
+        self.checkpoint.reset(Values {
+            queue_timestamp: values.queue_timestamp.min(first.unwrap_or(0) - 1).max(0),
+            dispatch_offset: values.dispatch_offset.min(start.cast_signed()),
+            ..values
+        });
+        self.checkpoint.save()
     }
 
     /// Let each queue end with a unit that leads to its message: the numbering goes on from there, and what
@@ -175,11 +193,10 @@ impl Recovery<'_> {
         }
     }
 
-    /// Whether the checkpoint tells of later messages than the log has: then it is not to be believed.
-    fn promised_more_than(&self, tail: &Tail) -> bool {
+    /// The store time of a message that the log must have, unless the checkpoint is not to be believed.
+    fn promised_timestamp(&self) -> i64 {
         let values = self.checkpoint.values();
-        let promised = values.log_timestamp.min(values.queue_timestamp);
-        !self.clean && tail.damage.is_none() && promised > tail.timestamp()
+        if self.clean { 0 } else { values.log_timestamp.min(values.queue_timestamp) }
     }
 
     fn start_empty(&self) -> Result<()> {
@@ -242,12 +259,17 @@ impl Recovery<'_> {
             lacking.only_before(start);
         }
         let mut tail = Tail { end: start, timestamps: [0; 2], records: 0, damage: None };
-        while let Some(segment) = self.log.segment_of(tail.end) {
+        let mut holding: Option<Arc<Segment>> = None;
+        loop {
+            if holding.as_ref().is_none_or(|segment| segment.end() <= tail.end) {
+                holding = self.log.segment_of(tail.end);
+            }
+            let Some(segment) = &holding else { break };
             let position = tail.end - segment.start();
-            match self.judge(&segment, position) {
+            match self.judge(segment, position) {
                 Judged::Record(record)
                     if ends_in_zeros(&record)
-                        && !self.goes_on_after(&segment, position + record.size() as u64) =>
+                        && !self.goes_on_after(segment, position + record.size() as u64) =>
                 {
                     tail.damage = Some("the last message was not written to its end".into());
                     break;
@@ -256,7 +278,7 @@ impl Recovery<'_> {
                     self.derive(&record, queues_from, lacking)?;
                     tail.count(&record);
                 }
-                Judged::Corrupt(record) if self.goes_on_after(&segment, position + record.size() as u64) => {
+                Judged::Corrupt(record) if self.goes_on_after(segment, position + record.size() as u64) => {
                     self.notes.say(
                         Level::Error,
                         format!(
@@ -278,7 +300,7 @@ impl Recovery<'_> {
                 }
                 Judged::Blank => tail.end = segment.end(),
                 Judged::DamagedBlank => {
-                    self.mend_blank(&segment, position)?;
+                    self.mend_blank(segment, position)?;
                     tail.end = segment.end();
                 }
                 Judged::End(damage) => {
@@ -339,20 +361,33 @@ impl Recovery<'_> {
     }
 
     fn derive(&self, record: &Record<'_>, queues_from: u64, lacking: &mut Lacking) -> Result<()> {
+        let is_new = record.physical_offset().cast_unsigned() >= queues_from;
+        if !is_new && record.transaction_type().is_consumable() {
+            self.check_queued(record, lacking);
+        }
+        // The index itself takes its last record again: after a crash some of its keys may be missing.
+        let is_indexed = self.clean && record.physical_offset() <= self.index_last;
+        if !is_new && is_indexed {
+            return Ok(());
+        }
         let properties = DispatchProperties::for_dispatch(record.properties());
-        if record.physical_offset().cast_unsigned() >= queues_from {
+        if is_new {
             let taken = self.enqueue(record, &properties, queues_from, lacking).and_then(|()| {
                 self.derived.enqueue_light(&mut self.recent.borrow_mut(), record, &properties)
             });
             skip_unplaceable(taken, record, self.notes)?;
-        } else if record.transaction_type().is_consumable() {
-            let queue = self.derived.queues.get(record.topic(), record.queue_id());
-            if queue.as_ref().is_none_or(|queue| queue.max_offset() <= record.queue_offset()) {
-                let from = queue.map_or(0, |queue| queue.max_physical_offset().max(0));
-                lacking.note(QueueKey::of(record), from.cast_unsigned());
-            }
         }
-        self.derived.index(record, &properties)
+        if is_indexed { Ok(()) } else { self.derived.index(record, &properties) }
+    }
+
+    /// See whether a record that should be in its queue is.
+    fn check_queued(&self, record: &Record<'_>, lacking: &mut Lacking) {
+        let mut recent = self.recent.borrow_mut();
+        let queue = recent.find(&self.derived.queues, record.topic(), record.queue_id());
+        if queue.is_none_or(|queue| queue.max_offset() <= record.queue_offset()) {
+            let from = queue.map_or(0, |queue| queue.max_physical_offset().max(0));
+            lacking.note(QueueKey::of(record), from.cast_unsigned());
+        }
     }
 
     fn enqueue(
@@ -365,13 +400,14 @@ impl Recovery<'_> {
         if lacking.has(record.topic(), record.queue_id()) {
             return Ok(());
         }
-        let is_new = self.derived.queues.get(record.topic(), record.queue_id()).is_none();
+        let mut recent = self.recent.borrow_mut();
+        let is_new = recent.find(&self.derived.queues, record.topic(), record.queue_id()).is_none();
         if is_new && record.queue_offset() > 0 && queues_from > self.log.min_offset() {
             // A queue that was lost whole: its beginning may be in the part that is not scanned.
             lacking.note(QueueKey::of(record), 0);
             return Ok(());
         }
-        let taken = self.derived.enqueue(&mut self.recent.borrow_mut(), record, properties)?;
+        let taken = self.derived.enqueue(&mut recent, record, properties)?;
         match taken {
             Taken::Yes => {}
             Taken::Gap { .. } => {

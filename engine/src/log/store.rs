@@ -85,6 +85,7 @@ impl Store {
             opened => opened?,
         };
         let index_from = derived.index.as_ref().and_then(IndexService::rebuild_from);
+        let index_last = derived.index.as_ref().and_then(IndexService::last_indexed).unwrap_or(-1);
         Recovery {
             log: &log,
             derived: &derived,
@@ -92,6 +93,7 @@ impl Store {
             notes: &notes,
             clean: last_stop == LastStop::Orderly,
             index_from: index_from.map(|offset| offset.max(0).cast_unsigned()),
+            index_last,
             recent: RefCell::default(),
         }
         .run()?;

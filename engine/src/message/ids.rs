@@ -82,6 +82,12 @@ pub fn key_hash(topic: &[u8], key: &[u8]) -> i32 {
     extend_hash(hash_unit(java_hash(topic), u16::from(b'#')), key).checked_abs().unwrap_or(0)
 }
 
+/// The index's hash of `topic#T#tags`, under which 5.5.0, unlike 5.3.4, also enters a message's tags.
+#[inline]
+pub fn tags_key_hash(topic: &[u8], tags: &[u8]) -> i32 {
+    extend_hash(extend_hash(java_hash(topic), b"#T#"), tags).checked_abs().unwrap_or(0)
+}
+
 #[inline]
 const fn hash_unit(hash: i32, unit: u16) -> i32 {
     hash.wrapping_mul(31).wrapping_add(unit as i32)
@@ -190,6 +196,12 @@ mod tests {
     fn the_key_hash_covers_topic_and_key() {
         assert_eq!(key_hash(b"T", b"k1"), 2_539_445);
         assert_eq!(key_hash(b"T", b"k2"), 2_539_446);
+    }
+
+    #[test]
+    fn the_hash_of_tags_covers_topic_kind_and_tags() {
+        assert_eq!(tags_key_hash(b"Topic", b"TagA"), key_hash(b"Topic", b"T#TagA"));
+        assert_eq!(tags_key_hash(b"Topic", "中文".as_bytes()), key_hash(b"Topic", "T#中文".as_bytes()));
     }
 
     #[test]

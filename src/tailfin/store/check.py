@@ -338,7 +338,9 @@ class Check:
         message = self.log.message_at(physical_offset)
         if message is None:
             return frozenset()
-        keys = [message.unique_key or "", *(message.keys or "").split(" ")]
+        # RocketMQ 5.5.0 enters tags too; the index of an older store (5.3) has none of them.
+        tags = f"T#{message.tags}" if message.tags else ""
+        keys = [message.unique_key or "", *(message.keys or "").split(" "), tags]
         return frozenset(key_hash(message.topic, key) for key in keys if key)
 
     def _checkpoint(self) -> Iterator[Finding]:

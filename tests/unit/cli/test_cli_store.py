@@ -66,7 +66,7 @@ def test_inspect_tells_queues_log_index_and_checkpoint(
     assert len(facts["log"]["files"]) >= 2
     assert facts["log"]["min_offset"] == 0
     assert facts["log"]["last_stored"] >= facts["log"]["first_stored"] > 0
-    assert [(each["slots"], each["entries"]) for each in facts["index"]] == [(100, 2 * COUNT)]
+    assert [(each["slots"], each["entries"]) for each in facts["index"]] == [(100, 3 * COUNT)]
     assert facts["checkpoint"]["physic_timestamp"] > 0
     assert (facts["abort"], facts["lock_held"]) == (False, False)
 
@@ -93,7 +93,7 @@ def test_inspect_takes_the_commitlog_folder_too(data: Path, capsys: pytest.Captu
 def test_verify_finds_nothing_in_an_undamaged_store(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["store", "verify", str(data)]) == 0
     out = capsys.readouterr().out
-    assert f"{COUNT + 2} records, {COUNT + 1} units, {2 * COUNT} index entries: no damage" in out
+    assert f"{COUNT + 2} records, {COUNT + 1} units, {3 * COUNT} index entries: no damage" in out
     assert "DAMAGE" not in out
 
 

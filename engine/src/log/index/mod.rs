@@ -127,6 +127,21 @@ impl IndexService {
         self.rebuild_from
     }
 
+    /// Log offset of the newest indexed record, if there is one.
+    pub fn last_indexed(&self) -> Option<i64> {
+        let files = self.files.read();
+        files.iter().rev().find(|file| !file.is_empty()).map(|file| file.end_offset())
+    }
+
+    /// Log offset of the first record that the official store has to index again after a crash: it then deletes
+    /// the files that end after `safe`, the checkpoint's index time.
+    pub fn first_unsafe_offset(&self, safe: i64) -> Option<i64> {
+        let files = self.files.read();
+        // The file that is being filled may end after it at any moment.
+        let is_unsafe = |file: &&Arc<IndexFile>| file.end_timestamp() > safe || !file.is_full();
+        files.iter().find(is_unsafe).map(|file| file.begin_offset())
+    }
+
     /// Log offset of the newest indexed record, 0 if there is none.
     pub fn end_physical_offset(&self) -> i64 {
         self.files.read().last().map_or(0, |file| file.end_offset())

@@ -460,3 +460,16 @@ fn an_entry_that_a_killed_process_had_not_counted_leaves_its_chain_whole() {
     index.put(8, 300, 3000).unwrap();
     assert_eq!(index.query(7, 0, i64::MAX, 10).unwrap(), [200, 100]);
 }
+
+#[test]
+fn what_must_be_indexed_again_begins_at_the_first_file_that_a_crash_would_cost() {
+    let dir = tempfile::tempdir().unwrap();
+    let index = open(dir.path());
+    assert_eq!((index.first_unsafe_offset(0), index.last_indexed()), (None, None));
+    put_many(&index, 25); // 19 fill the first file, 6 stand in the second
+    assert_eq!(index.last_indexed(), Some(2500));
+    assert_eq!(index.first_unsafe_offset(0), Some(100));
+    assert_eq!(index.first_unsafe_offset(T0 + 19_000), Some(2000));
+    // Saved to its end, but the next entry would make it later than the checkpoint says.
+    assert_eq!(index.first_unsafe_offset(T0 + 25_000), Some(2000));
+}

@@ -28,7 +28,7 @@ fn with_sync_flush_an_acknowledged_message_is_on_disk() {
     assert!(store.flusher.syncs() >= 20, "a single writer has each of its messages synced");
 }
 
-// shows: FL-02, CL-12, U-15
+// shows: FL-02, CL-12
 #[test]
 fn a_flush_that_does_not_come_in_time_changes_the_status_but_not_the_log() {
     let dir = directory();
@@ -99,7 +99,7 @@ fn a_wait_for_the_disk_reaches_over_the_end_of_a_file() {
     assert_eq!(store.log.flushed(), placed.physical_offset + placed.size);
 }
 
-// shows: FL-04, FL-16, N-05
+// shows: FL-04, FL-16
 #[test]
 fn with_async_flush_few_pages_wait_and_enough_of_them_do_not() {
     let dir = directory();

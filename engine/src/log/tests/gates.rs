@@ -197,7 +197,7 @@ fn what_the_append_finds_too_large_is_illegal() {
     assert_eq!(store.log.written(), 0);
 }
 
-// shows: X-05
+// shows: CL-20, X-05
 #[test]
 fn the_limit_in_force_is_max_message_size_on_the_body() {
     let dir = directory();

@@ -57,7 +57,7 @@ fn fill_log(store: &Store, files: usize) {
     }
 }
 
-// shows: RC-09, X-16
+// shows: RC-09, X-16, ST-07
 #[test]
 fn queues_that_lack_the_end_of_a_cleanly_closed_log_are_filled_from_it() {
     let dir = directory();

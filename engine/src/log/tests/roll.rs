@@ -139,10 +139,10 @@ fn a_file_that_cannot_be_made_refuses_the_append_and_is_tried_again() {
     assert_eq!(refused.status, PutStatus::CreateMappedFileFailed);
     assert_eq!(status(&store, &draft("T", &[1; 1024])), PutStatus::CreateMappedFileFailed);
     assert_eq!(bodies(&store, "T").len(), stored, "what is there can be read");
+    eventually("a note of it", || has_note(&notes(&store), Level::Warning, "no space can be prepared"));
     fs::remove_dir(&blocker).unwrap();
     put(&store, "T", b"it goes on");
     assert_eq!(bodies(&store, "T").len(), stored + 1);
-    assert!(has_note(&notes(&store), Level::Warning, "no space can be prepared"));
 }
 
 // shows: MF-02

@@ -45,7 +45,7 @@ fn a_message_goes_to_the_buffer_then_to_the_file_then_to_the_disk() {
     assert_eq!(store.log.flushed(), placed.size);
 }
 
-// shows: MF-10
+// shows: MF-10, MF-16
 #[test]
 fn a_flush_takes_what_is_committed_and_no_more() {
     let dir = directory();

@@ -28,6 +28,7 @@ final class Corpus {
 
     // the last-but-one hashes to the smallest int, whose absolute value is negative
     private static final String[] TAGS = {"TagA", "TagB", "TagC", "中文", "étiquette-🐟", "polygenelubricants", "A B"};
+    private static final String[] LIGHT_QUEUES = {"%LMQ%one", "%LMQ%one,%LMQ%two", "%LMQ%two,%LMQ%три", "%LMQ%four"};
     private static final int KEY_POOL = 700;
 
     private final Random random;
@@ -90,6 +91,18 @@ final class Corpus {
         properties.put("DELAY", Integer.toString(level));
         properties.put("REAL_TOPIC", TOPICS.get(0));
         properties.put("REAL_QID", "0");
+        setProperties(message, properties);
+        return message;
+    }
+
+    /** A message that also goes to light queues: one record, several queue entries. */
+    MessageExtBrokerInner light() throws IOException {
+        MessageExtBrokerInner message = single();
+        message.setTopic(TOPICS.get(0));
+        message.setSysFlag(0);
+        message.setPreparedTransactionOffset(0);
+        Map<String, String> properties = message.getProperties();
+        properties.put("INNER_MULTI_DISPATCH", LIGHT_QUEUES[random.nextInt(LIGHT_QUEUES.length)]);
         setProperties(message, properties);
         return message;
     }

@@ -36,6 +36,9 @@ final class WriteCommand {
             for (int i = 0; i < delayed; i++) {
                 writer.put(corpus.delayed());
             }
+            for (int i = (int) args.number("light", 0); i > 0; i--) {
+                writer.put(corpus.light());
+            }
             open.awaitDispatch();
             acks.flush();
             if (args.has("hang")) {

@@ -1,0 +1,23 @@
+from pathlib import Path
+
+from tests.unit.store.conftest import Open
+
+
+def test_opening_a_closed_store_enters_nothing_into_the_index_again(reopen: Open, tmp_path: Path) -> None:
+    store = reopen()
+    for number in range(10):
+        store.append("T", b"x", keys=f"k{number}", tags="TagA")
+    store.close()
+    [index] = (tmp_path / "data" / "index").iterdir()
+    before = index.read_bytes()
+    for _ in range(3):
+        reopen().close()
+    assert index.read_bytes() == before
+
+
+def test_a_batch_in_the_transient_pool_knows_all_its_ids(reopen: Open) -> None:
+    store = reopen(transientStorePoolEnable=True, transientStorePoolSize=2, commitIntervalCommitLog=60_000)
+    result = store.append_batch("T", [b"1", b"2", b"3"])
+    ids = result.message_id.split(",")
+    assert store.wait_for("T", 0, 2, 5)
+    assert [message.message_id for message in store.read("T")] == ids
