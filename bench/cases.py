@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench import ballast, sides
+from bench import sides
 from bench.sides import BenchError, DifferentWork, Figures
 
 GIB = 1 << 30
@@ -38,12 +38,6 @@ class Session:
         """Run a case of one program on a folder of the data directory."""
         start = {"java": self.java, "engine": [str(self.engine)], "python": sides.python_command()}[program]
         return sides.run([*start, *self.words(case, folder, options)])
-
-    def write(self, program: str, case: str, folder: str, **options: object) -> list[Figures]:
-        """Run a case that takes much new memory for its files."""
-        if not self.quick:
-            ballast.fill_page_cache(self.data)
-        return self.run(program, case, folder, **options)
 
     def words(self, case: str, folder: str, options: dict[str, object]) -> list[str]:
         words = [case, str(self.data / folder)]
@@ -90,10 +84,10 @@ def append(session: Session, case: Case) -> None:
     }
     python = {**counts, "count": session.amount(1_000_000, 20_000), "warmup_count": 10_000}
     turns: dict[str, Side] = {
-        "java": lambda: session.write("java", "append", "store", **counts),
-        "tailfin": lambda: session.write("engine", "append", "store", **counts),
-        "limit": lambda: session.write("engine", "memcpy", "store", body=case.body, count=counts["count"]),
-        "python": lambda: session.write("python", "append", "store", **python),
+        "java": lambda: session.run("java", "append", "store", **counts),
+        "tailfin": lambda: session.run("engine", "append", "store", **counts),
+        "limit": lambda: session.run("engine", "memcpy", "store", body=case.body, count=counts["count"]),
+        "python": lambda: session.run("python", "append", "store", **python),
     }
     session.alternate(case.name, turns, clean=("store",))
 
@@ -108,9 +102,9 @@ def batch(session: Session, case: Case) -> None:
     }
     python = {"body": case.body, "count": session.amount(1_600_000, 32_000), "warmup_count": 32_000}
     turns: dict[str, Side] = {
-        "java": lambda: session.write("java", "batch", "store", **counts),
-        "tailfin": lambda: session.write("engine", "batch", "store", **counts),
-        "python": lambda: session.write("python", "batch", "store", **python),
+        "java": lambda: session.run("java", "batch", "store", **counts),
+        "tailfin": lambda: session.run("engine", "batch", "store", **counts),
+        "python": lambda: session.run("python", "batch", "store", **python),
     }
     session.alternate(case.name, turns, clean=("store",))
 

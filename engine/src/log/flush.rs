@@ -1,10 +1,11 @@
 //! Putting the log on disk: by interval, or for every waiting append at once.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 
 use super::checkpoint::Checkpoint;
 use super::commit_log::CommitLog;
@@ -12,8 +13,11 @@ use super::config::FlushMode;
 use super::flags::{Flag, Flags};
 use super::notes::Level;
 use super::signal::Signal;
+use super::waiters::Waiters;
 use crate::error::{Error, Result};
 
+/// Longer than this a sync does not wait for company.
+const GATHER_MAX: Duration = Duration::from_micros(500);
 const SLOW: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
@@ -25,8 +29,9 @@ pub struct Flusher {
     flushed: Arc<Signal>,
     /// Held by the one waiting append that syncs for all of them.
     pub(super) leading: Mutex<()>,
-    waiting: Mutex<()>,
-    progress: Condvar,
+    waiters: Waiters,
+    /// How many the last sync answered.
+    group: AtomicUsize,
     failed: AtomicBool,
     syncs: AtomicU64,
     pub(super) wake: Signal,
@@ -45,16 +50,22 @@ impl Flusher {
             flags,
             flushed,
             leading: Mutex::default(),
-            waiting: Mutex::default(),
-            progress: Condvar::new(),
+            waiters: Waiters::default(),
+            group: AtomicUsize::new(0),
             failed: AtomicBool::new(false),
             syncs: AtomicU64::new(0),
             wake: Signal::default(),
         }
     }
 
-    /// Commit and sync what is there, if it is at least `least_pages`.
+    /// Sync what is readable, if it is at least `least_pages`.
     pub fn flush(&self, least_pages: u64) -> Result<()> {
+        let result = self.sync(least_pages);
+        self.announce();
+        result
+    }
+
+    fn sync(&self, least_pages: u64) -> Result<()> {
         if self.has_failed() {
             return Err(Error::Config(
                 "an earlier sync of the log failed, so what is on disk is unknown; restart to recover".into(),
@@ -75,7 +86,6 @@ impl Flusher {
                     Level::Error,
                     format!("{error}; the store takes no more writes, restart it to recover what is on disk"),
                 );
-                self.announce();
                 return Err(error);
             }
         }
@@ -83,7 +93,6 @@ impl Flusher {
         if took > SLOW {
             self.log.notes().say(Level::Info, format!("flushing the log took {} ms", took.as_millis()));
         }
-        self.announce();
         Ok(())
     }
 
@@ -94,8 +103,10 @@ impl Flusher {
 
     fn announce(&self) {
         self.flushed.raise();
-        let _guard = self.waiting.lock();
-        self.progress.notify_all();
+        // After a failure everyone learns of it.
+        let reached = if self.has_failed() { u64::MAX } else { self.log.flushed() };
+        let released = self.waiters.release(reached);
+        self.group.store(released, Ordering::Relaxed);
     }
 
     /// Wait until everything before `offset` is on disk. One of those who wait syncs for all.
@@ -105,22 +116,34 @@ impl Flusher {
             if self.log.flushed() >= offset {
                 return true;
             }
-            if self.has_failed() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if self.has_failed() || left.is_zero() {
                 return false;
             }
-            if let Some(_leader) = self.leading.try_lock() {
+            if let Some(leader) = self.leading.try_lock() {
+                self.gather();
                 // A failure is seen by the check above on the next turn.
-                let _ = self.log.commit(0).and_then(|_| self.flush(0));
+                let _ = self.log.commit(0).and_then(|_| self.sync(0));
+                // First: among those who are woken must be one who can lead.
+                drop(leader);
+                self.announce();
                 continue;
             }
-            let mut guard = self.waiting.lock();
-            if self.log.flushed() < offset
-                && self.leading.is_locked()
-                && self.progress.wait_until(&mut guard, deadline).timed_out()
-                && self.log.flushed() < offset
-            {
-                return false;
+            self.waiters.enter(offset);
+            // Whoever leads now sees us on the list. If nobody does any more, we do.
+            if self.leading.is_locked() && self.log.flushed() < offset {
+                thread::park_timeout(left);
             }
+            self.waiters.leave();
+        }
+    }
+
+    /// Give the writers of the last sync the time to come again: one sync for all of them is worth the wait.
+    fn gather(&self) {
+        let expected = self.group.load(Ordering::Relaxed);
+        let until = Instant::now() + GATHER_MAX;
+        while expected > 1 && self.waiters.count() < expected && Instant::now() < until {
+            thread::yield_now();
         }
     }
 

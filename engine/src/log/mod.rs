@@ -40,3 +40,4 @@ pub mod store;
 #[cfg(test)]
 mod tests;
 pub mod view;
+mod waiters;
