@@ -46,8 +46,9 @@ pub struct CommitLog {
     notes: Arc<Notes>,
 }
 
-/// Space is prepared this far ahead of the writer.
-pub const PREPARE_WINDOW_BYTES: u64 = 16 << 20;
+/// Space is prepared at least this far ahead of the writer, and this far ahead of a fast one.
+pub const PREPARE_BYTES_MIN: u64 = 16 << 20;
+pub const PREPARE_BYTES_MAX: u64 = 128 << 20;
 const PREPARE_STEP_BYTES: u64 = 1 << 20;
 const FILES_AHEAD: usize = 2;
 
@@ -241,16 +242,16 @@ impl CommitLog {
 
     /// Whether the writer has come close to the end of the prepared space.
     pub(super) fn wants_preparation(&self, written: u64) -> bool {
-        written + PREPARE_WINDOW_BYTES / 2 > self.prepared.load(Ordering::Relaxed)
+        written + PREPARE_BYTES_MIN / 2 > self.prepared.load(Ordering::Relaxed)
     }
 
-    /// Make files and space ahead of the writer. Returns when everything wanted is there.
-    pub fn prepare_ahead(&self) -> Result<()> {
+    /// Make files, and `window` bytes of space, ahead of the writer. Returns when everything is there.
+    pub fn prepare_ahead(&self, window: u64) -> Result<()> {
         self.make_files_ahead()?;
         loop {
             let written = self.written();
             let from = self.prepared.load(Ordering::Acquire).max(written);
-            if from >= written + PREPARE_WINDOW_BYTES {
+            if from >= written + window {
                 return Ok(());
             }
             let Some(segment) = self.segment_of(from).or_else(|| self.segment_ahead(from)) else {

@@ -1,6 +1,5 @@
 //! The dispatcher: follows the log and makes what is confirmed consumable.
 
-use std::hint;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -20,8 +19,6 @@ use crate::message::{DispatchProperties, Found, Record, look};
 
 /// Readers are woken at the latest after this much of the log.
 const STRETCH_BYTES: u64 = 256 * 1024;
-/// Worth about as much time as the wake-up it may save the appender.
-const SPIN_TURNS: u32 = 400;
 /// Dispatch is this far behind only when it cannot go on.
 const CATCH_UP_MAX: Duration = Duration::from_secs(1);
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
@@ -160,14 +157,8 @@ impl Dispatcher {
         }
     }
 
-    /// Wait until more is confirmed: a while by watching, which costs the log's writer nothing, then asleep.
+    /// Sleep until more is confirmed.
     fn idle(&self, confirmed: u64, stop: &AtomicBool) {
-        for _ in 0..SPIN_TURNS {
-            if self.confirmed() != confirmed {
-                return;
-            }
-            hint::spin_loop();
-        }
         self.signal.lower();
         if self.confirmed() == confirmed && !stop.load(Ordering::Acquire) {
             self.signal.wait(self.index_stands().then_some(RETRY_PAUSE));

@@ -111,6 +111,18 @@ impl Mapping {
         unsafe { slice::from_raw_parts_mut(self.as_ptr().add(range.start), range.len()) }
     }
 
+    /// Have the processor fetch some bytes into its cache, where it has an instruction for that.
+    pub fn prefetch(&self, at: usize, len: usize) {
+        #[cfg(target_arch = "x86_64")]
+        for line in (at..(at + len).min(self.len())).step_by(64) {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            // SAFETY: inside the mapping; a prefetch changes nothing and never faults.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(self.as_ptr().add(line).cast()) };
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = (at, len);
+    }
+
     /// Fault the pages of `range` in, ready to be written.
     pub fn populate_write(&self, range: Range<usize>) -> Result<()> {
         self.populate(Advice::PopulateWrite, range)

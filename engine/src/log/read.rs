@@ -133,6 +133,8 @@ impl ReadResult {
 
 /// How many units one read looks through for messages that match its filter.
 const FILTER_SCAN_UNITS: usize = 800;
+/// How far ahead of its use a message is fetched from memory.
+const PREFETCH_UNITS: usize = 6;
 /// Index entries looked at for each result wanted: keys of one hash share a chain.
 const QUERY_SPARE: usize = 4;
 
@@ -185,7 +187,10 @@ impl Store {
         let hot_bytes = self.hot_bytes();
         let hot_from = self.log.written().saturating_sub(hot_bytes);
         let mut last_physical = None;
-        for unit in units {
+        for (index, &unit) in units.iter().enumerate() {
+            if let Some(soon) = units.get(index + PREFETCH_UNITS) {
+                view.prefetch(soon.physical_offset.max(0).cast_unsigned(), soon.size.max(0) as usize);
+            }
             let physical = unit.physical_offset.max(0).cast_unsigned();
             if limits.is_full(&result, unit.size.max(0) as usize, physical < hot_from) {
                 break;

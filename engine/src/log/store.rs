@@ -4,12 +4,12 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
 use super::checkpoint::Checkpoint;
-use super::commit_log::CommitLog;
+use super::commit_log::{CommitLog, PREPARE_BYTES_MAX, PREPARE_BYTES_MIN};
 use super::config::StoreConfig;
 use super::derived::Derived;
 use super::dispatch::Dispatcher;
@@ -26,6 +26,8 @@ use super::signal::Signal;
 use super::stats::Stats;
 use crate::error::{Error, Result};
 
+/// A writer that is through with the space prepared sooner than this gets more.
+const PREPARE_HASTE: Duration = Duration::from_millis(500);
 /// The preparing thread tries again after this when the disk was full.
 const PREPARE_RETRY: Duration = Duration::from_millis(500);
 
@@ -274,9 +276,14 @@ fn queue_config(config: &StoreConfig) -> QueueConfig {
 
 fn run_preparation(log: &CommitLog, stop: &AtomicBool) {
     let mut failing = false;
+    let mut window = PREPARE_BYTES_MIN;
+    let mut last = Instant::now();
     while !stop.load(Ordering::Acquire) {
         log.prepare.lower();
-        let pause = match log.prepare_ahead() {
+        let in_haste = last.elapsed() < PREPARE_HASTE;
+        window = if in_haste { (window * 2).min(PREPARE_BYTES_MAX) } else { PREPARE_BYTES_MIN };
+        last = Instant::now();
+        let pause = match log.prepare_ahead(window) {
             Ok(()) => {
                 failing = false;
                 None

@@ -34,6 +34,9 @@ impl Slice {
     }
 }
 
+/// Of a longer record the processor finds the rest by itself.
+const PREFETCH_BYTES_MAX: usize = 512;
+
 /// What stands at an offset of a view.
 pub enum Seen<'a> {
     Record(Record<'a>),
@@ -60,6 +63,7 @@ impl<'a> View<'a> {
     }
 
     /// What stands at `offset`; an error only if the file lost its pages.
+    #[inline(always)]
     pub fn look(&mut self, offset: u64) -> Result<Seen<'_>> {
         if offset >= self.end {
             return Ok(Seen::Nothing);
@@ -81,7 +85,19 @@ impl<'a> View<'a> {
         })
     }
 
+    /// Ask for the memory of a record that is looked at soon. The records of one queue lie far apart in the log,
+    /// and without this each of them costs several waits for memory.
+    pub fn prefetch(&self, offset: u64, size: usize) {
+        if let Some(segment) = &self.segment
+            && segment.start() <= offset
+            && offset < segment.end()
+        {
+            segment.map().prefetch((offset - segment.start()) as usize, size.min(PREFETCH_BYTES_MAX));
+        }
+    }
+
     /// The record that starts at `offset`, if one does.
+    #[inline(always)]
     pub fn record(&mut self, offset: u64) -> Result<Option<Record<'_>>> {
         Ok(match self.look(offset)? {
             Seen::Record(record) => Some(record),

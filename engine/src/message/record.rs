@@ -40,7 +40,7 @@ pub enum Found<'a> {
 }
 
 /// Tells what stands at the start of `bytes`.
-#[inline]
+#[inline(always)]
 pub fn look(bytes: &[u8]) -> Result<Found<'_>, BadRecord> {
     if bytes.len() < HEAD_BYTES {
         return Ok(Found::Nothing);
@@ -85,7 +85,7 @@ pub struct Record<'a> {
 
 impl<'a> Record<'a> {
     /// Reads the record at the start of `bytes`, which may go on behind it.
-    #[inline]
+    #[inline(always)]
     pub fn parse(bytes: &'a [u8]) -> Result<Self, BadRecord> {
         if bytes.len() < RECORD_BYTES_MIN {
             return Err(too_short(bytes));
@@ -108,7 +108,7 @@ impl<'a> Record<'a> {
     }
 
     /// Cuts the variable part; `None` unless it ends exactly where the record does.
-    #[inline]
+    #[inline(always)]
     fn split(bytes: &'a [u8], body_len_at: usize, version: Version) -> Option<Self> {
         let (len, rest) = bytes.get(body_len_at..)?.split_first_chunk()?;
         let (body, rest) = rest.split_at_checked(usize::try_from(i32::from_be_bytes(*len)).ok()?)?;
