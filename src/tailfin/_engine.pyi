@@ -476,7 +476,14 @@ class HotPath:
     def set_options(self, options: Mapping[str, int | bool | str]) -> None:
         """Replace all options at once (permissions, limits, region, role, ...)."""
     def put_topic(
-        self, name: str, *, read_queues: int, write_queues: int, perm: int, sys_flag: int = 0, by_python: bool = False
+        self,
+        name: str,
+        *,
+        read_queues: int,
+        write_queues: int,
+        perm: int,
+        sys_flag: int = 0,
+        by_python: bool = False,
     ) -> None:
         """Tell or change a topic; with `by_python` sends to it are left to Python."""
     def drop_topic(self, name: str) -> None: ...
@@ -494,7 +501,14 @@ class HotPath:
         """Tell or change a subscription group; with `by_python` its pulls are left to Python."""
     def drop_group(self, name: str) -> None: ...
     def put_subscription(
-        self, group: str, topic: str, *, version: int, tag_codes: Iterable[int], broadcast: bool, by_python: bool = False
+        self,
+        group: str,
+        topic: str,
+        *,
+        version: int,
+        tag_codes: Iterable[int],
+        broadcast: bool,
+        by_python: bool = False,
     ) -> None:
         """Tell what a group's members read of a topic: hashes of tags, none for all; other filters are Python's."""
     def drop_subscription(self, group: str, topic: str) -> None: ...

@@ -157,7 +157,12 @@ def as_number(key: str, value: object, rule: Rule, *, whole: bool) -> int | floa
 
 
 def respelt(key: str, names: Iterable[str]) -> str | None:
-    """Find a key under its own or its other spelling: RocketMQ writes both `maped` and `mapped`."""
+    """Find a key under its own or its other spelling.
+
+    RocketMQ writes both `maped` and `mapped`; a dotted key like `tls.server.mode` is `tlsServerMode` here.
+    """
+    first, *others = key.split(".")
+    key = first + "".join(other[:1].upper() + other[1:] for other in others)
     spellings = [key]
     for one, other in (("apped", "aped"), ("aped", "apped")):
         if f"m{one}" in key.lower():
