@@ -443,8 +443,9 @@ class Server:
     def hand_back(self, request: Request) -> bool:
         """Let the hot path serve a request after all, now that its rulebook has what was missing.
 
-        It is answered, or held, as if it had just come in. False when the hot path leaves it to Python again
-        (nothing happened then, and `answer` is still due); true also when its connection is gone.
+        It is answered, or held, as if it had just come in, except that `by_python` marks do not count: who
+        hands back has seen to those. False when the hot path leaves it to Python all the same (nothing
+        happened then, and `answer` is still due); true also when its connection is gone.
         """
     def call(
         self,
