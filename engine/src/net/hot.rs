@@ -49,6 +49,11 @@ pub struct Outbox<'a> {
 }
 
 impl Outbox<'_> {
+    /// Whether Python had the request before and gives it back: its marks do not count then.
+    pub fn is_handed_back(&self) -> bool {
+        self.inbox.is_none()
+    }
+
     /// Answer now, in the request's encoding. A oneway request gets no answer.
     pub fn reply(&mut self, frame: &Frame<'_>, reply: &Reply<'_>) {
         if !frame.is_oneway() {

@@ -187,7 +187,7 @@ impl Server {
         self.server.inbox().fd()
     }
 
-    /// Take what waits for Python, oldest first; each kind of request has its own budget of waiting ones.
+    /// Take what waits for Python: oldest first, but no kind of request keeps the others waiting.
     #[pyo3(signature = (limit=256))]
     fn take<'py>(&self, py: Python<'py>, limit: usize) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);

@@ -12,13 +12,13 @@ _CLIENT_AUTH = ("none", "optional", "require")
 class ServerConfig(Settings):
     """How a server talks to its clients: RocketMQ's key names and defaults, one line each.
 
-    RocketMQ's `tls.server.mode` is `tlsServerMode` here; files and mappings may use either. The capacities are
-    budgets: beyond one of them the engine does not read from those who ask for more. `pythonQueueBytes` is
-    Tailfin's own.
+    RocketMQ's `tls.server.mode` is `tlsServerMode` here; files and mappings may use either. The capacities
+    are budgets: beyond one of them the engine does not read from those who ask for more.
+    `pythonQueueBytes` is Tailfin's own.
     """
 
     # Sockets
-    bindAddress: str = policy("0.0.0.0", "The address to listen at.")  # noqa: S104 - RocketMQ's default
+    bindAddress: str = policy("0.0.0.0", "The address to listen at.")
     serverSelectorThreads: int = setting(3, "Threads that own the sockets.", low=1, high=256)
     serverSocketBacklog: int = setting(1024, "Clients that may wait to be accepted.", low=1)
     serverSocketSndBufSize: int = setting(0, "The kernel's send buffer; 0: the kernel decides.")
@@ -55,9 +55,7 @@ class ServerConfig(Settings):
         if bool(self.tlsServerCertPath) != bool(self.tlsServerKeyPath):
             raise ConfigError("tls.server.certPath and tls.server.keyPath must be given together")
         if self.tlsServerKeyPassword:
-            raise ConfigError(
-                "tls.server.keyPassword: encrypted keys are not read; use a key without a password"
-            )
+            raise ConfigError("tls.server.keyPassword: use a key that is not encrypted")
 
     def engine_options(self) -> dict[str, int | bool | str]:
         """Return what the engine asks for: its keys and no others."""
