@@ -7,6 +7,8 @@ mod message;
 mod offline;
 mod options;
 mod read;
+mod server;
+mod server_options;
 mod store;
 
 #[pyo3::pymodule]
@@ -23,6 +25,8 @@ mod _engine {
     use super::offline::OfflineLog;
     #[pymodule_export]
     use super::read::ReadResult;
+    #[pymodule_export]
+    use super::server::{Event, Request, Server};
     #[pymodule_export]
     use super::store::{Appended, LogStore};
 }
