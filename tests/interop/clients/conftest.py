@@ -2,9 +2,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.interop.clients import clusters, java_client
+from tests.interop.clients import clusters, java_client, mqadmin_run
 from tests.interop.clients.clusters import Cluster
 from tests.interop.clients.java_client import Saw
+from tests.interop.clients.mqadmin_run import Run
 
 MAKES = {"official": clusters.official}
 
@@ -22,3 +23,9 @@ def java(
 ) -> dict[str, Saw]:
     """What each scenario of the official Java client saw; a scenario that failed has its error in it."""
     return java_client.run(request.param, cluster, tmp_path_factory.mktemp("java-client"))
+
+
+@pytest.fixture(scope="session")
+def admin_run(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """What each command of the official mqadmin printed."""
+    return mqadmin_run.run(cluster, tmp_path_factory.mktemp("mqadmin"))

@@ -20,6 +20,7 @@ SMALL_BROKER = {
     # A test machine's disk is nobody's measure.
     "diskMaxUsedSpaceRatio": 99,
     "mappedFileSizeTimerLog": 1 << 20,
+    "traceTopicEnable": "true",
 }
 """Files so small that a broker starts without claiming gigabytes."""
 
