@@ -5,6 +5,7 @@
 //! - `py`: the only files that know Python
 
 pub mod error;
+pub mod hot;
 pub mod log;
 pub mod message;
 #[cfg(feature = "python")]
