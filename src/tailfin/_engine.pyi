@@ -440,6 +440,12 @@ class Server:
         body: bytes = b"",
     ) -> None:
         """Answer a request; nothing happens when it was oneway or its connection is gone."""
+    def hand_back(self, request: Request) -> bool:
+        """Let the hot path serve a request after all, now that its rulebook has what was missing.
+
+        It is answered, or held, as if it had just come in. False when the hot path leaves it to Python again
+        (nothing happened then, and `answer` is still due); true also when its connection is gone.
+        """
     def call(
         self,
         connection: int,
