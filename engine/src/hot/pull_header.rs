@@ -94,9 +94,10 @@ impl<'a> Pull<'a> {
             offset: number(fields.offset, "queueOffset")?,
             count_max: number::<i32>(fields.count_max, "maxMsgNums")?.max(1) as usize,
             bytes_max: fields.bytes_max.and_then(Text::int).and_then(|bytes| usize::try_from(bytes).ok()),
-            commit: match has(flag::COMMIT_OFFSET) {
-                true => Some(number(fields.commit, "commitOffset")?),
-                false => None,
+            commit: if has(flag::COMMIT_OFFSET) {
+                Some(number(fields.commit, "commitOffset")?)
+            } else {
+                None
             },
             hold: has(flag::SUSPEND).then(|| Duration::from_millis(hold).min(HOLD_MAX)),
             expression: has(flag::SUBSCRIPTION).then_some(expression),

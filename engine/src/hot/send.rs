@@ -19,6 +19,7 @@ use crate::message::layout::{TOPIC_BYTES_MAX_V1, sys_flag};
 use crate::message::{Draft, batch};
 use crate::net::frame::Frame;
 use crate::net::hot::Outbox;
+use crate::net::text::Text;
 
 const RETRY_PREFIX: &[u8] = b"%RETRY%";
 const DEAD_PREFIX: &[u8] = b"%DLQ%";
@@ -100,7 +101,7 @@ impl<'a> Sends<'a> {
         if let Some(text) = fields.properties {
             text.append_to(&mut self.text);
         }
-        let is_batch = fields.batch.is_some_and(|batch| batch.bool());
+        let is_batch = fields.batch.is_some_and(Text::bool);
         let fits = if is_batch {
             self.fit_batch(path, &mut accepted, text_before)
         } else {
