@@ -8,6 +8,8 @@ mod message;
 mod offline;
 mod options;
 mod read;
+mod server;
+mod server_options;
 mod store;
 
 #[pyo3::pymodule]
@@ -26,6 +28,8 @@ mod _engine {
     use super::offline::OfflineLog;
     #[pymodule_export]
     use super::read::ReadResult;
+    #[pymodule_export]
+    use super::server::{Event, Request, Server};
     #[pymodule_export]
     use super::store::{Appended, LogStore};
 }
