@@ -1,7 +1,7 @@
 //! Pulls that found nothing, held until a message arrives or their time is up.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use std::time::{Duration, Instant};
 
 use hashbrown::HashMap;
@@ -45,6 +45,8 @@ pub struct Parking {
     state: Mutex<State>,
     /// How many are held; read without the lock.
     held: AtomicUsize,
+    /// The server stops: nothing is held any more.
+    closed: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -83,7 +85,7 @@ impl Parking {
     }
 
     pub fn has_room(&self) -> bool {
-        self.held() < HELD_MAX
+        self.held() < HELD_MAX && !self.closed.load(Ordering::Acquire)
     }
 
     fn park(&self, held: HeldPull) -> u64 {
@@ -176,8 +178,9 @@ impl HotPath {
         next.map(|at| at.min(now + SWEEP_INTERVAL))
     }
 
-    /// Answer everyone now.
+    /// Answer everyone now, and from now on at once.
     pub fn release_pulls(&self) {
+        self.parking.closed.store(true, Ordering::Release);
         self.answer_all(self.parking.take(|state| state.remove_where(|_| true)));
     }
 
