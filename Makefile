@@ -17,11 +17,12 @@ export PYO3_PYTHON := $(CURDIR)/$(PYTHON)
 VENV := .venv/pyvenv.cfg
 REQUIREMENTS := .build/requirements.txt
 ENGINE := src/tailfin/_engine.abi3.so
-PEERS := tests/interop/java/target/.built
+PEERS := tests/interop/java/target/.built tests/interop/clients/java/target/.built
 
 # Folders count as well: their time changes when a file is added or removed.
 ENGINE_SOURCES := Cargo.toml Cargo.lock engine/Cargo.toml $(shell find engine/src -name '*.rs' -o -type d)
-PEER_SOURCES := $(shell find tests/interop/java/pom.xml tests/interop/java/src 2>/dev/null)
+STORE_PEER_SOURCES := $(shell find tests/interop/java/pom.xml tests/interop/java/src)
+CLIENT_PEER_SOURCES := $(shell find tests/interop/clients/java -name target -prune -o -print)
 PYTHON_TREES := $(wildcard src tests tools bench examples)
 FUZZ_TARGETS = $(basename $(notdir $(wildcard engine/fuzz/fuzz_targets/*.rs)))
 FUZZ_SECONDS ?= 600
@@ -98,11 +99,12 @@ conformance: tools-build $(REQUIREMENTS) ## write docs/conformance.md: every row
 	$(PYTHON) tools/conformance.py
 
 .PHONY: peers
-peers: tools-test $(if $(PEER_SOURCES),$(PEERS)) ## fetch and build the Java peers with Maven
+peers: tools-test $(PEERS) ## fetch and build the Java peers with Maven
 
 .PHONY: clean
 clean: ## remove everything that was built, the venv too
-	rm -rf .venv .build target dist engine/fuzz/target tests/interop/java/target $(ENGINE)
+	rm -rf .venv .build target dist engine/fuzz/target $(ENGINE)
+	rm -rf tests/interop/java/target tests/interop/clients/java/target tests/interop/clients/java/*/target
 	find $(PYTHON_TREES) -name __pycache__ -prune -exec rm -rf {} +
 	rm -rf .hypothesis
 
@@ -133,6 +135,8 @@ $(ENGINE): $(ENGINE_SOURCES) $(REQUIREMENTS)
 $(CURDIR)/.build/cargo-fuzz/bin/cargo-fuzz: | tools-fuzz
 	cargo install -q cargo-fuzz --root .build/cargo-fuzz
 
-$(PEERS): $(PEER_SOURCES) | tools-test
-	cd tests/interop/java && mvn -q -B -ntp package
-	@touch $@
+tests/interop/java/target/.built: $(STORE_PEER_SOURCES)
+tests/interop/clients/java/target/.built: $(CLIENT_PEER_SOURCES)
+$(PEERS): | tools-test
+	cd $(dir $(@D)) && mvn -q -B -ntp package
+	@mkdir -p $(@D) && touch $@

@@ -2,10 +2,12 @@
 //!
 //! - `message`: the stored-message layout, properties, batches, ids and hashes
 //! - `log`: mapped files, append, queues, index, flush, dispatch, recovery
+//! - `net`: sockets, frames, headers, TLS, and the way to those who answer
 //! - `py`: the only files that know Python
 
 pub mod error;
 pub mod log;
 pub mod message;
+pub mod net;
 #[cfg(feature = "python")]
 mod py;

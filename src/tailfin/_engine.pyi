@@ -14,10 +14,14 @@ from typing_extensions import disjoint_base
 __all__ = [
     "AppendRefused",
     "Appended",
+    "Event",
+    "HotPath",
     "LogStore",
     "Message",
     "OfflineLog",
     "ReadResult",
+    "Request",
+    "Server",
     "StoreClosed",
     "StoreDamaged",
     "StoreError",
@@ -351,3 +355,167 @@ def encode_message_id(store_host: str, physical_offset: int) -> str:
 
 def decode_message_id(message_id: str) -> tuple[str, int]:
     """Take an offset message id apart; `ValueError` when it is malformed."""
+
+@final
+class Request:
+    """One frame from a client that the engine leaves to Python."""
+
+    @property
+    def connection(self) -> int:
+        """Number of the connection, unique for the life of the process."""
+    @property
+    def code(self) -> int: ...
+    @property
+    def opaque(self) -> int: ...
+    @property
+    def flag(self) -> int: ...
+    @property
+    def oneway(self) -> bool: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def language(self) -> str:
+        """Name of the client's language; `OTHER` for one we do not know."""
+    @property
+    def remark(self) -> str | None: ...
+    @property
+    def fields(self) -> dict[str, str]:
+        """The header's `extFields`, as a new dict."""
+    @property
+    def body(self) -> bytes:
+        """The body, empty when there is none."""
+    @property
+    def peer(self) -> str:
+        """`address:port` of the client (of the real one behind a PROXY header)."""
+    @property
+    def local(self) -> str:
+        """`address:port` the client dialled."""
+
+@final
+class Event:
+    """Something that happened to a connection: `"opened"`, `"closed"`, or `"answered"`.
+
+    `"answered"` carries the response to a `Server.call`, with `code` None when the connection closed first.
+    """
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def connection(self) -> int: ...
+    @property
+    def peer(self) -> str: ...
+    @property
+    def opaque(self) -> int: ...
+    @property
+    def code(self) -> int | None: ...
+    @property
+    def remark(self) -> str | None: ...
+    @property
+    def fields(self) -> dict[str, str]: ...
+    @property
+    def body(self) -> bytes: ...
+
+@final
+class Server:
+    """A remoting server: sockets, frames, TLS, and the hot requests, on threads that never touch Python."""
+
+    def __new__(cls, options: Mapping[str, int | bool | str], hot: HotPath | None = None) -> Server:
+        """Make a server. `options` holds every key of `tailfin.config.server`; a missing or unknown one is an error.
+
+        With a `HotPath` it answers sends, pulls and offsets itself; without one everything goes to Python.
+        """
+    def listen(self, host: str, port: int) -> int:
+        """Bind (port 0: any free one), accept from now on, and return the port. May be called again."""
+    def fileno(self) -> int:
+        """Descriptor that is readable while `take` has something to give."""
+    def take(self, limit: int = 256) -> list[Request | Event]:
+        """Take what waits for Python, oldest first; each kind of request has its own budget of waiting ones."""
+    def answer(
+        self,
+        request: Request,
+        code: int,
+        *,
+        remark: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        body: bytes = b"",
+    ) -> None:
+        """Answer a request; nothing happens when it was oneway or its connection is gone."""
+    def hand_back(self, request: Request) -> bool:
+        """Let the hot path serve a request after all, now that its rulebook has what was missing.
+
+        It is answered, or held, as if it had just come in. False when the hot path leaves it to Python again
+        (nothing happened then, and `answer` is still due); true also when its connection is gone.
+        """
+    def call(
+        self,
+        connection: int,
+        code: int,
+        *,
+        fields: Mapping[str, str] | None = None,
+        body: bytes = b"",
+        oneway: bool = False,
+    ) -> int | None:
+        """Send the client a request of ours; return its opaque, or None when the connection is gone."""
+    def disconnect(self, connection: int) -> None: ...
+    def connections(self) -> int: ...
+    def stats(self) -> dict[str, int]:
+        """Counters since start: connections, frames and bytes both ways, refused frames, paused reads."""
+    def stop(self, drain: float = 3.0) -> None:
+        """Stop accepting, answer what is under way for up to `drain` seconds, close everything."""
+
+@final
+class HotPath:
+    """What the sockets' threads answer without Python: sends, pulls, long polling, consumer offsets.
+
+    Its rulebook is pushed entry by entry. A request about something not in the rulebook, or marked for
+    Python there, goes to Python as a `Request`.
+    """
+
+    def __new__(cls, store: LogStore, options: Mapping[str, int | bool | str]) -> HotPath:
+        """`options` holds every key of `tailfin.config.hot`."""
+    def set_options(self, options: Mapping[str, int | bool | str]) -> None:
+        """Replace all options at once (permissions, limits, region, role, ...)."""
+    def put_topic(
+        self, name: str, *, read_queues: int, write_queues: int, perm: int, sys_flag: int = 0, by_python: bool = False
+    ) -> None:
+        """Tell or change a topic; with `by_python` sends to it are left to Python."""
+    def drop_topic(self, name: str) -> None: ...
+    def put_group(
+        self,
+        name: str,
+        *,
+        consume_enable: bool,
+        broadcast_enable: bool,
+        broker_id: int,
+        broker_id_when_slow: int,
+        sys_flag: int = 0,
+        by_python: bool = False,
+    ) -> None:
+        """Tell or change a subscription group; with `by_python` its pulls are left to Python."""
+    def drop_group(self, name: str) -> None: ...
+    def put_subscription(
+        self, group: str, topic: str, *, version: int, tag_codes: Iterable[int], broadcast: bool, by_python: bool = False
+    ) -> None:
+        """Tell what a group's members read of a topic: hashes of tags, none for all; other filters are Python's."""
+    def drop_subscription(self, group: str, topic: str) -> None: ...
+    def send_to_python(self, codes: Iterable[int]) -> None:
+        """Leave these request codes to Python from now on (hooks, tracing); an empty list ends it."""
+    def held_pulls(self) -> int:
+        """Pulls that wait for a message now."""
+    def wake_pulls(self, topic: str, queue_id: int) -> None:
+        """Let the pulls waiting on a queue look again now."""
+    def commit_offset(self, group: str, topic: str, queue_id: int, offset: int) -> None: ...
+    def committed_offset(self, group: str, topic: str, queue_id: int) -> int | None: ...
+    def pulled_offset(self, group: str, topic: str, queue_id: int) -> int | None:
+        """Where the group's last pull of the queue ended."""
+    def reset_offset(self, group: str, topic: str, queue_id: int, offset: int) -> None:
+        """Answer the next pull with `PULL_OFFSET_MOVED` to this offset, and ignore commits until then."""
+    def offsets(self) -> dict[str, dict[int, int]]:
+        """All committed offsets: `topic@group` to queue to offset, as `consumerOffset.json` holds them."""
+    def offsets_version(self) -> int:
+        """Counts commits: unchanged means nothing to persist."""
+    def load_offsets(self, offsets: Mapping[str, Mapping[int, int]]) -> None: ...
+    def drop_offsets(self, *, topic: str | None = None, group: str | None = None) -> None:
+        """Forget the offsets of a topic, of a group, or of one group on one topic."""
+    def counters(self) -> dict[str, dict[str, int]]:
+        """Totals since start, by RocketMQ's stats name and key (`TOPIC_PUT_NUMS` to `{topic: n}`, ...)."""

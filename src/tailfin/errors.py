@@ -7,6 +7,7 @@ Exception
 │   ├── StoreLocked         another store holds the directory
 │   ├── StoreClosed         the store was closed
 │   └── AppendRefused       not acknowledged: `.status` is RocketMQ's put status, `.result` what was stored
+├── RemotingError           a request that ended with another code than SUCCESS: `.code`, `.remark`
 └── ValueError
     └── ConfigError         a setting that cannot work: the text names the key and what would do
 ```
@@ -14,5 +15,14 @@ Exception
 
 from tailfin.config.setting import ConfigError
 from tailfin.store import AppendRefused, StoreClosed, StoreDamaged, StoreError, StoreLocked
+from tailfin.wire.error import RemotingError
 
-__all__ = ["AppendRefused", "ConfigError", "StoreClosed", "StoreDamaged", "StoreError", "StoreLocked"]
+__all__ = [
+    "AppendRefused",
+    "ConfigError",
+    "RemotingError",
+    "StoreClosed",
+    "StoreDamaged",
+    "StoreError",
+    "StoreLocked",
+]

@@ -1,0 +1,118 @@
+//! Where the requests that are per message are answered: on the socket's own thread, without Python.
+
+use std::sync::Arc;
+
+use super::encode::{Fields, Head};
+use super::frame::Frame;
+use super::header::{Encoding, FLAG_RESPONSE};
+use super::inbox::{Inbox, OwnedFrame};
+use super::mailbox::Mail;
+use super::outgoing::{Body, Outgoing};
+use super::peer::Peer;
+
+/// Answers the requests that are per message, on the socket's own thread.
+pub trait Hot: Send + Sync + 'static {
+    /// Serve every request of one socket read in one go (one append lock for all sends among them).
+    ///
+    /// Each frame is either answered with `out.reply`, kept with `out.hold` and answered later from any thread,
+    /// or left to Python with `out.to_python`. Responses never come here.
+    fn serve(&self, frames: &[Frame<'_>], peer: &Arc<Peer>, out: &mut Outbox<'_>);
+
+    /// The server stops: answer what is held, so that it need not be waited for.
+    fn release(&self) {}
+}
+
+/// What is answered. `Reply::code(0)` is the bare success.
+#[derive(Clone, Copy, Debug)]
+pub struct Reply<'a> {
+    pub code: i32,
+    pub remark: Option<&'a str>,
+    pub fields: Fields<'a>,
+    pub body: Body<'a>,
+}
+
+impl Reply<'_> {
+    pub const fn code(code: i32) -> Self {
+        Self { code, remark: None, fields: &[], body: Body::NONE }
+    }
+}
+
+/// Takes the answers to one read of one connection; all of them leave with one write.
+pub struct Outbox<'a> {
+    pub(super) out: &'a mut Outgoing,
+    pub(super) peer: &'a Arc<Peer>,
+    pub(super) inbox: &'a Inbox,
+    /// Set when Python has too many requests of a kind waiting: this connection is not read until it caught up.
+    pub(super) over_budget: bool,
+}
+
+impl Outbox<'_> {
+    /// Answer now, in the request's encoding. A oneway request gets no answer.
+    pub fn reply(&mut self, frame: &Frame<'_>, reply: &Reply<'_>) {
+        if !frame.is_oneway() {
+            self.out.frame(&head(frame.encoding, frame.header.opaque, reply), reply.body);
+        }
+    }
+
+    /// Keep the right to answer later.
+    pub fn hold(&mut self, frame: &Frame<'_>) -> ReplyHandle {
+        ReplyHandle::new(self.peer.clone(), frame)
+    }
+
+    /// Leave the request to Python.
+    pub fn to_python(&mut self, frame: &Frame<'_>) {
+        let handle = self.hold(frame);
+        self.over_budget |= self.inbox.put_request(OwnedFrame::new(frame), handle);
+    }
+}
+
+fn head<'a>(encoding: Encoding, opaque: i32, reply: &Reply<'a>) -> Head<'a> {
+    Head {
+        encoding,
+        code: reply.code,
+        opaque,
+        flag: FLAG_RESPONSE,
+        remark: reply.remark,
+        fields: reply.fields,
+    }
+}
+
+/// The right to answer one request, once, from any thread; harmless when the connection is gone.
+#[derive(Debug)]
+pub struct ReplyHandle {
+    peer: Arc<Peer>,
+    opaque: i32,
+    encoding: Encoding,
+    oneway: bool,
+}
+
+impl ReplyHandle {
+    fn new(peer: Arc<Peer>, frame: &Frame<'_>) -> Self {
+        peer.mailbox().expect_answer();
+        Self { peer, opaque: frame.header.opaque, encoding: frame.encoding, oneway: frame.is_oneway() }
+    }
+
+    pub fn peer(&self) -> &Arc<Peer> {
+        &self.peer
+    }
+
+    /// Whether an answer would still find its way.
+    pub fn is_wanted(&self) -> bool {
+        !self.oneway && self.peer.is_open()
+    }
+
+    pub fn reply(self, reply: &Reply<'_>) {
+        if self.is_wanted() {
+            let mut out = Outgoing::default();
+            out.frame(&head(self.encoding, self.opaque, reply), reply.body);
+            self.peer.mailbox().put(Mail::Send(self.peer.connection(), out));
+        }
+    }
+}
+
+impl Drop for ReplyHandle {
+    /// Answered or given up: either way nobody waits for it any more.
+    fn drop(&mut self) {
+        self.peer.mailbox().answered();
+    }
+}

@@ -1,0 +1,1 @@
+"""One class per JSON body of RocketMQ, one line per field."""
