@@ -53,8 +53,9 @@ pub struct ReadRequest<'a> {
     pub queue_id: i32,
     pub offset: i64,
     pub count_max: usize,
-    /// Without it the transfer limits of the configuration hold.
     pub bytes_max: Option<usize>,
+    /// Whether the transfer limits of the configuration hold, besides those above.
+    pub transfer_limits: bool,
     pub filter: Option<&'a TagFilter>,
     /// Check bodies against their checksums; unneeded where the receiver does.
     pub check_bodies: bool,
@@ -388,19 +389,23 @@ impl Store {
 
 struct Limits {
     count: usize,
-    bytes: Option<usize>,
-    memory: TransferLimit,
-    disk: TransferLimit,
+    bytes: usize,
+    /// In memory and on disk.
+    transfer: Option<(TransferLimit, TransferLimit)>,
 }
 
 impl Limits {
     fn new(request: &ReadRequest<'_>, memory: TransferLimit, disk: TransferLimit) -> Self {
-        Self { count: request.count_max.max(1), bytes: request.bytes_max, memory, disk }
+        Self {
+            count: request.count_max.max(1),
+            bytes: request.bytes_max.unwrap_or(usize::MAX),
+            transfer: request.transfer_limits.then_some((memory, disk)),
+        }
     }
 
     /// No read returns more than this.
     fn count_max(&self) -> usize {
-        if self.bytes.is_some() { self.count } else { self.count.min(self.memory.count.max(self.disk.count)) }
+        self.transfer.map_or(self.count, |(memory, disk)| self.count.min(memory.count.max(disk.count)))
     }
 
     /// Whether a further message of this size is too much. The first one never is.
@@ -409,14 +414,13 @@ impl Limits {
         if count == 0 {
             return false;
         }
-        if count >= self.count {
+        let bytes = result.bytes.saturating_add(size);
+        if count >= self.count || bytes > self.bytes {
             return true;
         }
-        if let Some(bytes) = self.bytes {
-            return result.bytes + size > bytes;
-        }
-        let limit = if on_disk { self.disk } else { self.memory };
-        result.bytes + size > limit.bytes || count >= limit.count
+        let Some((memory, disk)) = self.transfer else { return false };
+        let limit = if on_disk { disk } else { memory };
+        bytes > limit.bytes || count >= limit.count
     }
 }
 

@@ -292,6 +292,7 @@ impl LogStore {
             offset,
             count_max: limit,
             bytes_max: max_bytes,
+            transfer_limits: max_bytes.is_none(),
             filter: filter.as_ref(),
             check_bodies: true,
         };
