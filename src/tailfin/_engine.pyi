@@ -395,7 +395,8 @@ class Request:
 class Event:
     """Something that happened to a connection: `"opened"`, `"closed"`, or `"answered"`.
 
-    `"answered"` carries the response to a `Server.call`, with `code` None when the connection closed first.
+    A connection is `"opened"` when its first bytes come. `"answered"` carries the response to a `Server.call`,
+    with `code` None when the connection closed first.
     """
 
     @property
@@ -420,7 +421,7 @@ class Server:
     """A remoting server: sockets, frames, TLS, and the hot requests, on threads that never touch Python."""
 
     def __new__(cls, options: Mapping[str, int | bool | str], hot: HotPath | None = None) -> Server:
-        """Make a server. `options` holds every key of `tailfin.config.server`; a missing or unknown one is an error.
+        """Make a server. `options` holds every key of `tailfin.config.server`, and no other.
 
         With a `HotPath` it answers sends, pulls and offsets itself; without one everything goes to Python.
         """
@@ -429,7 +430,7 @@ class Server:
     def fileno(self) -> int:
         """Descriptor that is readable while `take` has something to give."""
     def take(self, limit: int = 256) -> list[Request | Event]:
-        """Take what waits for Python, oldest first; each kind of request has its own budget of waiting ones."""
+        """Take what waits for Python: oldest first, but no kind of request keeps the others waiting."""
     def answer(
         self,
         request: Request,
@@ -443,8 +444,9 @@ class Server:
     def hand_back(self, request: Request) -> bool:
         """Let the hot path serve a request after all, now that its rulebook has what was missing.
 
-        It is answered, or held, as if it had just come in. False when the hot path leaves it to Python again
-        (nothing happened then, and `answer` is still due); true also when its connection is gone.
+        It is answered, or held, as if it had just come in, except that `by_python` marks do not count: who
+        hands back has seen to those. False when the hot path leaves it to Python all the same (nothing
+        happened then, and `answer` is still due); true also when its connection is gone.
         """
     def call(
         self,
@@ -461,7 +463,10 @@ class Server:
     def stats(self) -> dict[str, int]:
         """Counters since start: connections, frames and bytes both ways, refused frames, paused reads."""
     def stop(self, drain: float = 3.0) -> None:
-        """Stop accepting, answer what is under way for up to `drain` seconds, close everything."""
+        """Stop accepting and reading, wait up to `drain` seconds until everything is answered, close everything.
+
+        Other threads must go on answering meanwhile.
+        """
 
 @final
 class HotPath:
@@ -476,7 +481,14 @@ class HotPath:
     def set_options(self, options: Mapping[str, int | bool | str]) -> None:
         """Replace all options at once (permissions, limits, region, role, ...)."""
     def put_topic(
-        self, name: str, *, read_queues: int, write_queues: int, perm: int, sys_flag: int = 0, by_python: bool = False
+        self,
+        name: str,
+        *,
+        read_queues: int,
+        write_queues: int,
+        perm: int,
+        sys_flag: int = 0,
+        by_python: bool = False,
     ) -> None:
         """Tell or change a topic; with `by_python` sends to it are left to Python."""
     def drop_topic(self, name: str) -> None: ...
@@ -494,7 +506,14 @@ class HotPath:
         """Tell or change a subscription group; with `by_python` its pulls are left to Python."""
     def drop_group(self, name: str) -> None: ...
     def put_subscription(
-        self, group: str, topic: str, *, version: int, tag_codes: Iterable[int], broadcast: bool, by_python: bool = False
+        self,
+        group: str,
+        topic: str,
+        *,
+        version: int,
+        tag_codes: Iterable[int],
+        broadcast: bool,
+        by_python: bool = False,
     ) -> None:
         """Tell what a group's members read of a topic: hashes of tags, none for all; other filters are Python's."""
     def drop_subscription(self, group: str, topic: str) -> None: ...

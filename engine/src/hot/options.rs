@@ -34,13 +34,13 @@ impl HotOptions {
     }
 
     /// The properties that a broker adds to each message, as stored text.
-    pub fn added_properties(&self) -> Vec<u8> {
+    pub fn added_properties(&self) -> String {
         let mut text = Vec::new();
         let trace: &[u8] = if self.trace_on { b"true" } else { b"false" };
         properties::push(&mut text, property::MSG_REGION, self.region.as_bytes());
         properties::push(&mut text, property::TRACE_ON, trace);
         properties::push(&mut text, property::CLUSTER, self.cluster.as_bytes());
-        text
+        String::from_utf8(text).unwrap_or_default() // made of text
     }
 }
 

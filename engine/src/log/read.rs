@@ -239,6 +239,11 @@ impl Store {
         Ok(result)
     }
 
+    /// Whether a message that begins at this offset is taken to be in memory.
+    pub fn is_recent(&self, physical_offset: i64) -> bool {
+        physical_offset.max(0).cast_unsigned() >= self.log.written().saturating_sub(self.hot_bytes())
+    }
+
     /// How much of the end of the log memory is taken to hold.
     fn hot_bytes(&self) -> u64 {
         self.memory_bytes / 100 * self.config.memory_ratio_percent

@@ -223,6 +223,11 @@ impl Store {
         (self.config.flush_mode == FlushMode::Sync).then_some(self.config.sync_flush_timeout)
     }
 
+    /// How large a body may be.
+    pub fn message_bytes_max(&self) -> usize {
+        self.message_bytes_max.load(Ordering::Relaxed)
+    }
+
     /// Change how large a body may be, from the next put on.
     pub fn set_message_bytes_max(&self, bytes: usize) {
         self.message_bytes_max.store(bytes, Ordering::Relaxed);

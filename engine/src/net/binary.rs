@@ -4,7 +4,7 @@ use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 
 use super::frame::Malformed;
-use super::header::{Header, Language};
+use super::header::{FIELDS_MAX, Header, Language};
 use super::text::{Field, Text};
 
 const FIELDS_EXPECTED: usize = 16;
@@ -29,6 +29,9 @@ pub fn decode<'a>(bytes: &'a [u8], bump: &'a Bump) -> Result<Header<'a>, Malform
         while !fields.0.is_empty() {
             let key_len = i32::from(fields.short()?);
             let (key, value) = (fields.text(key_len)?, fields.text32()?);
+            if found.len() == FIELDS_MAX {
+                return Err(Malformed("the header has too many fields"));
+            }
             // An empty key or value is null to Java, and a null entry does not count.
             if !key.is_empty() && !value.is_empty() {
                 found.push(Field { key, value });

@@ -5,6 +5,9 @@ use super::text::{Field, Text};
 pub const FLAG_RESPONSE: i32 = 1;
 pub const FLAG_ONEWAY: i32 = 2;
 
+/// Fields of one header; real ones have about 20. Without a bound a header of 16 MiB would take ten times that.
+pub const FIELDS_MAX: usize = 4096;
+
 /// The version we say we are: RocketMQ's ordinal of 5.3.3. Clients ask it what the broker can do.
 pub const VERSION: i32 = 479;
 

@@ -41,12 +41,19 @@ impl Reply<'_> {
 pub struct Outbox<'a> {
     pub(super) out: &'a mut Outgoing,
     pub(super) peer: &'a Arc<Peer>,
-    pub(super) inbox: &'a Inbox,
+    /// Without it a request that is left to Python goes back to whoever gave it.
+    pub(super) inbox: Option<&'a Inbox>,
+    pub(super) given_back: bool,
     /// Set when Python has too many requests of a kind waiting: this connection is not read until it caught up.
     pub(super) over_budget: bool,
 }
 
 impl Outbox<'_> {
+    /// Whether Python had the request before and gives it back: its marks do not count then.
+    pub fn is_handed_back(&self) -> bool {
+        self.inbox.is_none()
+    }
+
     /// Answer now, in the request's encoding. A oneway request gets no answer.
     pub fn reply(&mut self, frame: &Frame<'_>, reply: &Reply<'_>) {
         if !frame.is_oneway() {
@@ -61,8 +68,12 @@ impl Outbox<'_> {
 
     /// Leave the request to Python.
     pub fn to_python(&mut self, frame: &Frame<'_>) {
+        let Some(inbox) = self.inbox else {
+            self.given_back = true;
+            return;
+        };
         let handle = self.hold(frame);
-        self.over_budget |= self.inbox.put_request(OwnedFrame::new(frame), handle);
+        self.over_budget |= inbox.put_request(OwnedFrame::new(frame), handle);
     }
 }
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use bumpalo::Bump;
 use parking_lot::Mutex;
 
-use super::frame::{self, Frame};
-use super::header::{Encoding, Language};
+use super::frame::{self, Frame, Malformed};
+use super::header::{Encoding, FLAG_ONEWAY, Language};
 use super::hot::ReplyHandle;
 use super::kind::{KINDS, Kind};
 use super::peer::Peer;
@@ -43,14 +43,17 @@ impl OwnedFrame {
         }
     }
 
+    pub fn is_oneway(&self) -> bool {
+        self.flag & FLAG_ONEWAY != 0
+    }
+
     pub fn body(&self) -> &[u8] {
         &self.raw[self.body_at..]
     }
 
-    /// Look at the text of the header once more; `None` is impossible, it was decoded before.
-    pub fn with_frame<T>(&self, look: impl FnOnce(&Frame<'_>) -> T) -> Option<T> {
-        let bump = Bump::new();
-        frame::decode(self.encoding, self.body_at, &self.raw, &bump).ok().map(|frame| look(&frame))
+    /// Decode it once more; it cannot fail, for it was decoded before.
+    pub fn decode<'a>(&'a self, bump: &'a Bump) -> Result<Frame<'a>, Malformed> {
+        frame::decode(self.encoding, self.body_at, &self.raw, bump)
     }
 }
 
@@ -73,7 +76,8 @@ pub struct Budget {
 
 #[derive(Debug)]
 struct Lane {
-    items: VecDeque<Item>,
+    /// With their place in the order of all lanes.
+    items: VecDeque<(u64, Item)>,
     budget: Budget,
     requests: usize,
     bytes: usize,
@@ -93,9 +97,37 @@ impl Lane {
 
 #[derive(Debug)]
 struct Lanes {
-    lanes: [Lane; KINDS],
+    each: [Lane; KINDS],
     len: usize,
-    next: usize,
+    put: u64,
+}
+
+impl Lanes {
+    /// The lane with the oldest item, among those that may still give one.
+    fn oldest(&self, shares: &[usize; KINDS]) -> Option<usize> {
+        (0..KINDS)
+            .filter(|lane| shares[*lane] > 0)
+            .filter_map(|lane| self.each[lane].items.front().map(|(order, _)| (*order, lane)))
+            .min()
+            .map(|(_, lane)| lane)
+    }
+
+    /// Take the oldest items, each lane no more than its share.
+    fn take(&mut self, limit: usize, mut shares: [usize; KINDS], items: &mut Vec<Item>) {
+        while items.len() < limit
+            && let Some(lane) = self.oldest(&shares)
+        {
+            shares[lane] -= 1;
+            let lane = &mut self.each[lane];
+            let Some((_, item)) = lane.items.pop_front() else { break };
+            if let Item::Request(frame, _) = &item {
+                lane.requests -= 1;
+                lane.bytes -= frame.raw.len();
+            }
+            items.push(item);
+            self.len -= 1;
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -116,7 +148,7 @@ impl Inbox {
             budgets.map(|budget| Lane { items: VecDeque::new(), budget, requests: 0, bytes: 0, full: false });
         // SAFETY: as above.
         let signal = unsafe { File::from_raw_fd(fd) };
-        Ok(Self { lanes: Mutex::new(Lanes { lanes, len: 0, next: 0 }), signal })
+        Ok(Self { lanes: Mutex::new(Lanes { each: lanes, len: 0, put: 0 }), signal })
     }
 
     pub fn fd(&self) -> RawFd {
@@ -127,7 +159,7 @@ impl Inbox {
     pub fn put_request(&self, frame: OwnedFrame, handle: ReplyHandle) -> bool {
         let kind = Kind::of(frame.code);
         let mut lanes = self.lanes.lock();
-        let lane = &mut lanes.lanes[kind as usize];
+        let lane = &mut lanes.each[kind as usize];
         lane.requests += 1;
         lane.bytes += frame.raw.len();
         lane.full |= lane.is_over();
@@ -142,7 +174,9 @@ impl Inbox {
     }
 
     fn push(&self, lanes: &mut Lanes, kind: Kind, item: Item) {
-        lanes.lanes[kind as usize].items.push_back(item);
+        lanes.put += 1;
+        let order = lanes.put;
+        lanes.each[kind as usize].items.push_back((order, item));
         lanes.len += 1;
         if lanes.len == 1 {
             // An eventfd refuses only when its counter is full: then it is readable anyway.
@@ -150,32 +184,21 @@ impl Inbox {
         }
     }
 
-    /// Whether some kind is over budget.
-    pub fn is_full(&self) -> bool {
-        self.lanes.lock().lanes.iter().any(|lane| lane.full)
-    }
-
-    /// Take up to `limit` items: the oldest of each kind in turn. True when a full kind has room again.
+    /// Take up to `limit` items, oldest first; where one kind has many, each of the others gets its eighth.
+    /// True when a kind that was full has room again.
     pub fn take(&self, limit: usize, items: &mut Vec<Item>) -> bool {
         let mut lanes = self.lanes.lock();
-        let Lanes { lanes: each, len, next } = &mut *lanes;
-        let count = limit.min(*len);
-        while items.len() < count {
-            *next = (*next + 1) % KINDS;
-            let lane = &mut each[*next];
-            let Some(item) = lane.items.pop_front() else { continue };
-            if let Item::Request(frame, _) = &item {
-                lane.requests -= 1;
-                lane.bytes -= frame.raw.len();
-            }
-            items.push(item);
-        }
-        *len -= count;
-        if *len == 0 {
+        let part = limit.div_ceil(8);
+        let mut shares = [part; KINDS];
+        // Events are in this one, and should not come later than the requests that follow them.
+        shares[Kind::Client as usize] = limit - (limit.min(part * (KINDS - 1)));
+        lanes.take(limit, shares, items);
+        lanes.take(limit, [limit; KINDS], items);
+        if lanes.len == 0 {
             let _ = (&self.signal).read(&mut [0; 8]);
         }
         let mut relieved = false;
-        for lane in each {
+        for lane in &mut lanes.each {
             if lane.full && lane.has_room() {
                 lane.full = false;
                 relieved = true;

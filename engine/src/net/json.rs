@@ -4,7 +4,7 @@ use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 
 use super::frame::Malformed;
-use super::header::{Header, Language};
+use super::header::{FIELDS_MAX, Header, Language};
 use super::text::{Field, Text};
 
 /// Deeper nesting than this is an attack: real headers have one level.
@@ -167,6 +167,9 @@ impl<'a> Parser<'a> {
             } else {
                 parser.scalar()?
             };
+            if fields.len() == FIELDS_MAX {
+                return Err(Malformed("the header has too many fields"));
+            }
             if let Some(value) = value {
                 fields.push(Field { key, value });
             }

@@ -1,10 +1,13 @@
 //! The remoting server: sockets, frames and headers, and the way to those who answer.
 //!
 //! - bytes: `frame` → `header` (`json`, `binary`, `text`); the way back: `encode` → `outgoing`
+//! - threads: `server` → `worker` → `connection` → `probe`, `transport` (`tls`)
 //! - answering: `hot` on the socket's thread; `inbox` for Python, by `kind`
 //! - other threads reach a socket through its `peer` and its thread's `mailbox`
 
 pub mod binary;
+pub mod config;
+mod connection;
 pub mod encode;
 pub mod frame;
 pub mod header;
@@ -12,7 +15,13 @@ pub mod hot;
 pub mod inbox;
 pub mod json;
 pub mod kind;
-pub mod mailbox;
+mod mailbox;
 pub mod outgoing;
 pub mod peer;
+mod probe;
+pub mod server;
+mod shared;
 pub mod text;
+mod tls;
+mod transport;
+mod worker;

@@ -56,6 +56,7 @@ pub struct Outgoing {
     /// Bytes of the first part that are sent.
     sent: usize,
     len: usize,
+    frames: u64,
 }
 
 impl Outgoing {
@@ -70,6 +71,7 @@ impl Outgoing {
     /// Write a frame behind what is there.
     pub fn frame(&mut self, head: &Head<'_>, body: Body<'_>) {
         let body_len = body.len();
+        self.frames += 1;
         self.fill(|tail| encode::head(tail, head, body_len));
         match body {
             Body::Bytes(bytes) => self.fill(|tail| tail.extend_from_slice(bytes)),
@@ -101,21 +103,27 @@ impl Outgoing {
 
     /// Put everything of `other` behind what is there.
     pub fn append(&mut self, other: Self) {
+        self.frames += other.frames;
         for part in other.parts {
             match part {
-                Part::Bytes(bytes) => {
-                    self.fill(
-                        |tail| {
-                            if tail.is_empty() { *tail = bytes } else { tail.extend_from_slice(&bytes) }
-                        },
-                    )
-                }
+                Part::Bytes(bytes) => self.fill(|tail| {
+                    if tail.is_empty() {
+                        *tail = bytes;
+                    } else {
+                        tail.extend_from_slice(&bytes);
+                    }
+                }),
                 Part::Log(slice) => {
                     self.len += slice.bytes().len();
                     self.parts.push_back(Part::Log(slice));
                 }
             }
         }
+    }
+
+    /// Frames written since this was last asked.
+    pub fn take_frames(&mut self) -> u64 {
+        std::mem::take(&mut self.frames)
     }
 
     /// Give an empty queue memory to write into, so that connections at rest hold none.

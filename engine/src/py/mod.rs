@@ -3,10 +3,13 @@
 mod codec;
 mod enter;
 mod errors;
+mod hot;
 mod message;
 mod offline;
 mod options;
 mod read;
+mod server;
+mod server_options;
 mod store;
 
 #[pyo3::pymodule]
@@ -18,11 +21,15 @@ mod _engine {
     #[pymodule_export]
     use super::errors::{AppendRefused, StoreClosed, StoreDamaged, StoreError, StoreLocked};
     #[pymodule_export]
+    use super::hot::HotPath;
+    #[pymodule_export]
     use super::message::Message;
     #[pymodule_export]
     use super::offline::OfflineLog;
     #[pymodule_export]
     use super::read::ReadResult;
+    #[pymodule_export]
+    use super::server::{Event, Request, Server};
     #[pymodule_export]
     use super::store::{Appended, LogStore};
 }

@@ -1,4 +1,4 @@
-//! The options of a store, by RocketMQ's keys.
+//! Options by RocketMQ's keys, and those of a store.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,10 +11,17 @@ use super::codec::parse_host;
 use crate::log::config::{FlushMode, StoreConfig, TransferLimit, TransientPoolConfig};
 
 /// Takes options out of a dict one by one, so that what nobody took can be named.
-struct Options<'py>(Bound<'py, PyDict>);
+pub struct Options<'py>(Bound<'py, PyDict>);
 
 impl<'py> Options<'py> {
-    fn take<T>(&self, key: &str) -> PyResult<T>
+    /// The options of any mapping.
+    pub fn of(options: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let dict = PyDict::new(options.py());
+        dict.update(options.cast()?)?;
+        Ok(Self(dict))
+    }
+
+    pub fn take<T>(&self, key: &str) -> PyResult<T>
     where
         T: for<'a> FromPyObject<'a, 'py>,
     {
@@ -24,7 +31,7 @@ impl<'py> Options<'py> {
         value.extract().map_err(|_| PyValueError::new_err(format!("option {key} cannot be {value:?}")))
     }
 
-    fn millis(&self, key: &str) -> PyResult<Duration> {
+    pub fn millis(&self, key: &str) -> PyResult<Duration> {
         self.take(key).map(Duration::from_millis)
     }
 
@@ -40,7 +47,7 @@ impl<'py> Options<'py> {
         enabled.then_some(value)
     }
 
-    fn done(&self) -> PyResult<()> {
+    pub fn done(&self) -> PyResult<()> {
         if self.0.is_empty() {
             return Ok(());
         }
@@ -50,9 +57,7 @@ impl<'py> Options<'py> {
 
 /// Build the configuration from a mapping that must hold every key and no other.
 pub fn store_config(root: &Path, options: &Bound<'_, PyAny>) -> PyResult<StoreConfig> {
-    let dict = PyDict::new(options.py());
-    dict.update(options.cast()?)?;
-    let options = Options(dict);
+    let options = Options::of(options)?;
     let pool_enabled = options.take("transientStorePoolEnable")?;
     let pool = TransientPoolConfig {
         buffers: options.take("transientStorePoolSize")?,

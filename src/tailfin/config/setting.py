@@ -5,7 +5,7 @@ The attribute's name is RocketMQ's key and its type is that of the default, so n
 
 import difflib
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, Self, TypeVar
 
@@ -64,9 +64,11 @@ def setting(
     return field(default=default, metadata={"rule": rule})
 
 
-def policy(default: T, help: str, *, low: float = 0, clamp: tuple[int, int] | None = None) -> T:
+def policy(
+    default: T, help: str, *, low: float = 0, high: float = INT_MAX, clamp: tuple[int, int] | None = None
+) -> T:
     """Declare a setting that Python acts on and the engine never hears of."""
-    return setting(default, help, low=low, clamp=clamp, engine=False)
+    return setting(default, help, low=low, high=high, clamp=clamp, engine=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,23 +92,34 @@ class Settings:
         Both spellings of `mapped` are taken. A key that RocketMQ knows and that means nothing here is said
         once; a key nobody knows is an error.
         """
-        known = cls.keys()
-        taken: dict[str, Any] = {}
-        idle: list[str] = []
-        for given, value in values.items():
-            key = respelt(given, known)
-            if key is None:
-                if respelt(given, KNOWN) is None:
-                    raise ConfigError(unknown(given, known))
-                idle.append(given)
-            elif key in taken and taken[key] != value:
-                raise ConfigError(f"{key} is given twice, as {taken[key]!r} and as {value!r}")
-            else:
-                taken[key] = value
-        if news := [key for key in idle if key not in _said]:
-            _said.update(news)
-            log.info("accepted, but without effect in this part: %s", ", ".join(news))
+        (taken,) = share(values, [cls])
         return cls(**taken)
+
+
+def share(values: Mapping[str, object], parts: Sequence[type[Settings]]) -> list[dict[str, Any]]:
+    """Sort keys, as one file gives them, to the settings classes that act on them.
+
+    A key that RocketMQ knows and that no part acts on is said once; a key nobody knows is an error.
+    """
+    known = [part.keys() for part in parts]
+    taken: list[dict[str, Any]] = [{} for _ in parts]
+    idle: list[str] = []
+    for given, value in values.items():
+        homes = [
+            (each, key) for each, keys in zip(taken, known, strict=True) if (key := respelt(given, keys))
+        ]
+        if not homes:
+            if respelt(given, KNOWN) is None:
+                raise ConfigError(unknown(given, [key for keys in known for key in keys]))
+            idle.append(given)
+        for each, key in homes:
+            if key in each and each[key] != value:
+                raise ConfigError(f"{key} is given twice, as {each[key]!r} and as {value!r}")
+            each[key] = value
+    if news := [key for key in idle if key not in _said]:
+        _said.update(news)
+        log.info("accepted, but without effect in this part: %s", ", ".join(news))
+    return taken
 
 
 def checked(each: Field[Any], value: object) -> object:
@@ -157,7 +170,12 @@ def as_number(key: str, value: object, rule: Rule, *, whole: bool) -> int | floa
 
 
 def respelt(key: str, names: Iterable[str]) -> str | None:
-    """Find a key under its own or its other spelling: RocketMQ writes both `maped` and `mapped`."""
+    """Find a key under its own or its other spelling.
+
+    RocketMQ writes both `maped` and `mapped`; a dotted key like `tls.server.mode` is `tlsServerMode` here.
+    """
+    first, *others = key.split(".")
+    key = first + "".join(other[:1].upper() + other[1:] for other in others)
     spellings = [key]
     for one, other in (("apped", "aped"), ("aped", "apped")):
         if f"m{one}" in key.lower():
