@@ -1,5 +1,6 @@
 //! Putting messages: the gates before the log, the append, and what an acknowledgement waits for.
 
+use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -86,7 +87,7 @@ impl Refusal {
 impl From<AppendFailure> for Refusal {
     fn from(failure: AppendFailure) -> Self {
         let status = match failure {
-            AppendFailure::LargerThanFile { .. } => PutStatus::MessageIllegal,
+            AppendFailure::LargerThanFile { .. } | AppendFailure::NoQueue(_) => PutStatus::MessageIllegal,
             AppendFailure::NoFile(_) => PutStatus::CreateMappedFileFailed,
             AppendFailure::Broken(_) => PutStatus::UnknownError,
         };
@@ -254,16 +255,17 @@ impl Store {
     }
 
     fn append(&self, drafts: &[Draft<'_>]) -> Result<Placed, Refusal> {
-        let queue = self.queue_for_put(drafts[0].topic, drafts[0].queue_id)?;
+        let (queues, place) = (&self.derived.queues, (drafts[0].topic, drafts[0].queue_id));
         if let [draft] = drafts {
             if let Some(light) = self.light_queues_for(draft)? {
+                let queue = self.queue_for_put(draft.topic, draft.queue_id)?;
                 return self.append_to_many(&mut self.lock_log()?, draft, &queue, &light);
             }
             let prepared = self.prepare(draft)?;
-            return Ok(self.lock_log()?.append(&prepared, &queue)?);
+            return Ok(self.lock_log()?.append_to(queues, place, slice::from_ref(&prepared))?);
         }
         let prepared = drafts.iter().map(|draft| self.prepare(draft)).collect::<Result<Vec<_>, _>>()?;
-        Ok(self.lock_log()?.append_batch(&prepared, &queue)?)
+        Ok(self.lock_log()?.append_to(queues, place, &prepared)?)
     }
 
     /// The append lock, unless the store was closed while we waited for it.

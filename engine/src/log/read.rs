@@ -8,7 +8,7 @@ use super::append::Placed;
 use super::config::TransferLimit;
 use super::filter::TagFilter;
 use super::mapping::Mapping;
-use super::mend::Looked;
+use super::mend::{Looked, leads_to};
 use super::queue::{ConsumeQueue, Unit};
 use super::store::Store;
 use super::view::{Seen, Slice, View};
@@ -177,8 +177,9 @@ impl Store {
         let mut result = ReadResult::empty(GetStatus::NoMatchedMessage, request.offset, min, max);
         let limits = Limits::new(request, self.config.transfer_memory, self.config.transfer_disk);
         let chunk = if request.filter.is_some() { FILTER_SCAN_UNITS } else { limits.count_max() };
-        let mut units = Vec::with_capacity(chunk.min(FILTER_SCAN_UNITS));
-        queue.read(request.offset, chunk, &mut units)?;
+        let mut units = Vec::with_capacity(chunk.min(FILTER_SCAN_UNITS) + PREFETCH_UNITS);
+        // Some more than this read may return: a reader mostly comes back for what follows.
+        queue.read(request.offset, chunk + PREFETCH_UNITS, &mut units)?;
         if units.is_empty() {
             result.status = GetStatus::OffsetFoundNull;
             result.next_offset = queue.next_file_offset(request.offset);
@@ -188,9 +189,12 @@ impl Store {
         let hot_bytes = self.hot_bytes();
         let hot_from = self.log.written().saturating_sub(hot_bytes);
         let mut last_physical = None;
-        for (index, &unit) in units.iter().enumerate() {
+        for unit in units.iter().take(PREFETCH_UNITS) {
+            view.prefetch(unit);
+        }
+        for (index, &unit) in units.iter().take(chunk).enumerate() {
             if let Some(soon) = units.get(index + PREFETCH_UNITS) {
-                view.prefetch(soon.physical_offset.max(0).cast_unsigned(), soon.size.max(0) as usize);
+                view.prefetch(soon);
             }
             let physical = unit.physical_offset.max(0).cast_unsigned();
             if limits.is_full(&result, unit.size.max(0) as usize, physical < hot_from) {
@@ -202,15 +206,16 @@ impl Store {
                 result.next_offset += 1;
                 continue;
             }
-            match self.look_at(&mut view, queue, result.next_offset, unit) {
+            let offset = result.next_offset;
+            let looked = match view.record(physical)? {
+                Some(record) if leads_to(unit, &record, queue, offset) => Ok(Looked::Message(record)),
+                _ => self.look_around(&mut view, queue, offset, unit),
+            };
+            match looked {
                 Ok(Looked::Message(record)) => {
                     if request.check_bodies && !record.body_is_intact() {
                         if result.is_empty() {
-                            return Err(self.damaged_message(
-                                queue,
-                                result.next_offset,
-                                unit.physical_offset,
-                            ));
+                            return Err(self.damaged_message(queue, offset, unit.physical_offset));
                         }
                         break;
                     }
