@@ -19,7 +19,7 @@ SMALL_BROKER = {
     "maxIndexNum": 200_000,
     # A test machine's disk is nobody's measure.
     "diskMaxUsedSpaceRatio": 99,
-    "timerWheelEnable": "false",
+    "mappedFileSizeTimerLog": 1 << 20,
 }
 """Files so small that a broker starts without claiming gigabytes."""
 

@@ -1,0 +1,24 @@
+from collections.abc import Iterator
+
+import pytest
+
+from tests.interop.clients import clusters, java_client
+from tests.interop.clients.clusters import Cluster
+from tests.interop.clients.java_client import Saw
+
+MAKES = {"official": clusters.official}
+
+
+@pytest.fixture(scope="session", params=list(MAKES))
+def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """The official servers first, then Tailfin's: what passes on the first is what the second owes."""
+    with MAKES[request.param](tmp_path_factory.mktemp(request.param)) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session", params=["4.9.8", "5.5.0"])
+def java(
+    request: pytest.FixtureRequest, cluster: Cluster, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Saw]:
+    """What each scenario of the official Java client saw; a scenario that failed has its error in it."""
+    return java_client.run(request.param, cluster, tmp_path_factory.mktemp("java-client"))
