@@ -6,6 +6,7 @@
 //! - `py`: the only files that know Python
 
 pub mod error;
+pub mod hot;
 pub mod log;
 pub mod message;
 pub mod net;

@@ -89,6 +89,7 @@ fn read_tail(store: &Store, queue_id: i32) -> Outcome<u64> {
         offset,
         count_max: PER_CALL as usize,
         bytes_max: None,
+        transfer_limits: true,
         filter: None,
         check_bodies: false,
     };

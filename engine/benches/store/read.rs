@@ -47,6 +47,7 @@ fn pass(store: &Store, name: &str, queues: i32, take: fn(&[u8]) -> Outcome<u64>)
                 offset,
                 count_max: PER_CALL,
                 bytes_max: None,
+                transfer_limits: true,
                 filter: None,
                 check_bodies: name == "read-decode",
             };

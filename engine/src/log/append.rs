@@ -1,8 +1,8 @@
 //! Appending to the commit log: one lock, one copy.
 
-use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::{mem, slice};
 
 use memmap2::MmapRaw;
 use parking_lot::MutexGuard;
@@ -10,7 +10,7 @@ use parking_lot::MutexGuard;
 use super::clock::{coarse_now_ms, now_ms};
 use super::commit_log::CommitLog;
 use super::notes::Level;
-use super::queue::ConsumeQueue;
+use super::queue::{ConsumeQueue, QueueTable, RecentQueues};
 use super::segment::Segment;
 use crate::error::Error;
 use crate::message::layout::END_FILE_MIN_BLANK;
@@ -25,6 +25,8 @@ pub struct Writer {
     segment: Option<Arc<Segment>>,
     buffer: Option<Arc<MmapRaw>>,
     pub(super) last_timestamp: i64,
+    /// Found here, a queue costs a writer nothing that threads share.
+    recent: RecentQueues,
 }
 
 impl Writer {
@@ -34,7 +36,7 @@ impl Writer {
         last_timestamp: i64,
         buffer: Option<Arc<MmapRaw>>,
     ) {
-        *self = Self { segment: Some(segment), buffer, last_timestamp };
+        *self = Self { segment: Some(segment), buffer, last_timestamp, ..Self::default() };
     }
 }
 
@@ -55,6 +57,8 @@ pub enum AppendFailure {
     LargerThanFile { len: usize, file_bytes: u64 },
     #[error("no file to append to: {0}")]
     NoFile(Error),
+    #[error("{0}")]
+    NoQueue(Error),
     /// The file lost its pages under the writer.
     #[error("{0}")]
     Broken(Error),
@@ -112,6 +116,22 @@ impl Appender<'_> {
     /// Append one record.
     pub fn append(&mut self, message: &Prepared<'_>, queue: &ConsumeQueue) -> Result<Placed, AppendFailure> {
         self.append_batch(slice::from_ref(message), queue)
+    }
+
+    /// Append records as one unit to a queue, which is made if there is none.
+    pub fn append_to(
+        &mut self,
+        queues: &QueueTable,
+        (topic, queue_id): (&[u8], i32),
+        messages: &[Prepared<'_>],
+    ) -> Result<Placed, AppendFailure> {
+        let mut recent = mem::take(&mut self.writer.recent);
+        let placed = match recent.get(queues, topic, queue_id) {
+            Ok(queue) => self.append_batch(messages, queue),
+            Err(error) => Err(AppendFailure::NoQueue(error)),
+        };
+        self.writer.recent = recent;
+        placed
     }
 
     /// Append records as one unit: they stand side by side in one file, and appear together or not at all.

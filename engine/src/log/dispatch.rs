@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering, fence};
 use std::time::{Duration, Instant};
 
 use super::arrivals::Arrivals;
@@ -14,6 +14,7 @@ use super::notes::Level;
 use super::queue::RecentQueues;
 use super::segment::Segment;
 use super::signal::Signal;
+use super::watch::{Arrival, Watch, Watcher};
 use crate::error::Result;
 use crate::message::{DispatchProperties, Found, Record, look};
 
@@ -38,6 +39,7 @@ pub struct Dispatcher {
     derived: Arc<Derived>,
     flags: Arc<Flags>,
     pub(super) arrivals: Arrivals,
+    watcher: Arc<Watcher>,
     /// Raised when the log grew or more of it was confirmed.
     pub(super) signal: Arc<Signal>,
     /// Everything before it is in its queue and index.
@@ -51,12 +53,19 @@ pub struct Dispatcher {
 }
 
 impl Dispatcher {
-    pub fn new(log: Arc<CommitLog>, derived: Arc<Derived>, flags: Arc<Flags>, signal: Arc<Signal>) -> Self {
+    pub fn new(
+        log: Arc<CommitLog>,
+        derived: Arc<Derived>,
+        flags: Arc<Flags>,
+        signal: Arc<Signal>,
+        watcher: Arc<Watcher>,
+    ) -> Self {
         Self {
             log,
             derived,
             flags,
             arrivals: Arrivals::default(),
+            watcher,
             signal,
             position: AtomicU64::new(0),
             timestamp: AtomicI64::new(0),
@@ -183,7 +192,15 @@ impl Dispatcher {
             return Ok(Advance::Moved);
         };
         let end = confirmed.min(segment.end()).min(from + STRETCH_BYTES);
-        let (reached, timestamp) = self.dispatch_range(recent, &segment, from..end, confirmed)?;
+        let watch = self.watcher.get();
+        let told = watch.as_deref().filter(|watch| watch.is_waiting());
+        let dispatched = self.dispatch_range(recent, &segment, from..end, confirmed, told);
+        if let Some(watch) = &watch {
+            // Pairs with the fence of whoever begins to wait: it sees the queues as they are now, or we see it.
+            fence(Ordering::SeqCst);
+            watch.stretch_arrived(told.is_some());
+        }
+        let (reached, timestamp) = dispatched?;
         segment.map().check()?;
         if reached == from {
             return Ok(Advance::Stands { confirmed });
@@ -206,6 +223,7 @@ impl Dispatcher {
         segment: &Segment,
         range: Range<u64>,
         end: u64,
+        watch: Option<&dyn Watch>,
     ) -> Result<(u64, i64)> {
         let mut at = range.start;
         let mut timestamp = 0;
@@ -215,7 +233,7 @@ impl Dispatcher {
             match look(segment.bytes((at - segment.start()) as usize..limit as usize)) {
                 Ok(Found::Record(record)) if at + record.size() as u64 > end => break,
                 Ok(Found::Record(record)) => {
-                    self.dispatch(recent, &record)?;
+                    self.dispatch(recent, &record, watch)?;
                     timestamp = record.store_timestamp();
                     at += record.size() as u64;
                 }
@@ -237,7 +255,12 @@ impl Dispatcher {
         Ok((at, timestamp))
     }
 
-    fn dispatch(&self, recent: &mut RecentQueues, record: &Record<'_>) -> Result<()> {
+    fn dispatch(
+        &self,
+        recent: &mut RecentQueues,
+        record: &Record<'_>,
+        watch: Option<&dyn Watch>,
+    ) -> Result<()> {
         let properties = DispatchProperties::for_dispatch(record.properties());
         match self.derived.enqueue(recent, record, &properties)? {
             Taken::Yes => {}
@@ -258,6 +281,16 @@ impl Dispatcher {
             ),
         }
         self.derived.enqueue_light(recent, record, &properties)?;
+        if let Some(watch) = watch
+            && record.transaction_type().is_consumable()
+        {
+            watch.arrived(&Arrival {
+                topic: record.topic(),
+                queue_id: record.queue_id(),
+                queue_offset: record.queue_offset(),
+                tags: properties.tags,
+            });
+        }
         if !self.index_stands()
             && let Err(error) = self.derived.index(record, &properties)
         {

@@ -1,35 +1,52 @@
-//! The tag filter: hashes decide in the queue, the tags themselves in the message.
+//! The tag filter: hashes decide in the queue; the tags themselves, where they are known, in the message.
 
 use crate::message::ids::tags_code;
 use crate::message::layout::property;
 use crate::message::{Record, properties};
 
-/// A tag expression like `TagA || TagB`.
-#[derive(Clone, Debug)]
+/// What a tag expression like `TagA || TagB` lets through.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TagFilter {
-    tags: Vec<(i64, Box<[u8]>)>,
+    codes: Box<[i64]>,
+    /// Empty when only the hashes count.
+    tags: Box<[Box<[u8]>]>,
 }
 
 impl TagFilter {
     /// Parse an expression; `None` when it lets everything through.
     pub fn parse(expression: &str) -> Option<Self> {
-        let tags: Vec<(i64, Box<[u8]>)> = expression
-            .split("||")
-            .map(str::trim)
-            .filter(|tag| !tag.is_empty())
-            .map(|tag| (tags_code(tag.as_bytes()), tag.as_bytes().into()))
-            .collect();
-        let all = tags.is_empty() || tags.iter().any(|(_, tag)| **tag == *b"*");
-        (!all).then_some(Self { tags })
+        let tags = wanted(expression)?;
+        let codes = tags.iter().map(|tag| tags_code(tag.as_bytes())).collect();
+        Some(Self { codes, tags: tags.iter().map(|tag| tag.as_bytes().into()).collect() })
+    }
+
+    /// As `parse`, but as a broker filters: by hash alone, and the consumer looks at the tags again.
+    pub fn parse_codes(expression: &str) -> Option<Self> {
+        let codes = wanted(expression)?.iter().map(|tag| tags_code(tag.as_bytes())).collect();
+        Some(Self { codes, tags: Box::default() })
+    }
+
+    /// Let messages with these hashes of tags through; `None` for no hash, which means all messages.
+    pub fn of_codes(codes: impl IntoIterator<Item = i64>) -> Option<Self> {
+        let codes: Box<[i64]> = codes.into_iter().collect();
+        (!codes.is_empty()).then(|| Self { codes, tags: Box::default() })
     }
 
     /// By the code in the queue: false means no, true means look at the message.
     pub fn may_match(&self, code: i64) -> bool {
-        self.tags.iter().any(|&(wanted, _)| wanted == code)
+        self.codes.contains(&code)
     }
 
     pub fn matches(&self, record: &Record<'_>) -> bool {
+        if self.tags.is_empty() {
+            return true;
+        }
         let tags = properties::find(record.properties(), property::TAGS);
-        tags.is_some_and(|tags| self.tags.iter().any(|(_, wanted)| **wanted == *tags))
+        tags.is_some_and(|tags| self.tags.iter().any(|wanted| **wanted == *tags))
     }
+}
+
+fn wanted(expression: &str) -> Option<Vec<&str>> {
+    let tags: Vec<&str> = expression.split("||").map(str::trim).filter(|tag| !tag.is_empty()).collect();
+    (!tags.is_empty() && !tags.contains(&"*")).then_some(tags)
 }

@@ -14,6 +14,7 @@ use super::flags::{Flag, Flags};
 use super::notes::Level;
 use super::signal::Signal;
 use super::waiters::Waiters;
+use super::watch::Watcher;
 use crate::error::{Error, Result};
 
 /// Longer than this a sync does not wait for company.
@@ -30,6 +31,7 @@ pub struct Flusher {
     /// Held by the one waiting append that syncs for all of them.
     pub(super) leading: Mutex<()>,
     waiters: Waiters,
+    watcher: Arc<Watcher>,
     /// How many the last sync answered.
     group: AtomicUsize,
     failed: AtomicBool,
@@ -43,6 +45,7 @@ impl Flusher {
         checkpoint: Arc<Checkpoint>,
         flags: Arc<Flags>,
         flushed: Arc<Signal>,
+        watcher: Arc<Watcher>,
     ) -> Self {
         Self {
             log,
@@ -51,6 +54,7 @@ impl Flusher {
             flushed,
             leading: Mutex::default(),
             waiters: Waiters::default(),
+            watcher,
             group: AtomicUsize::new(0),
             failed: AtomicBool::new(false),
             syncs: AtomicU64::new(0),
@@ -107,6 +111,9 @@ impl Flusher {
         let reached = if self.has_failed() { u64::MAX } else { self.log.flushed() };
         let released = self.waiters.release(reached);
         self.group.store(released, Ordering::Relaxed);
+        if let Some(watch) = self.watcher.get() {
+            watch.flushed(reached);
+        }
     }
 
     /// Wait until everything before `offset` is on disk. One of those who wait syncs for all.

@@ -20,24 +20,22 @@ pub(super) enum Looked<'a> {
 }
 
 impl Store {
-    /// Follow a unit to its record, and mend the unit when it does not lead there.
-    pub(super) fn look_at<'v>(
+    /// Find out why a unit does not lead to its record, and mend the unit if it is damaged.
+    #[cold]
+    pub(super) fn look_around<'v>(
         &self,
         view: &'v mut View<'_>,
         queue: &ConsumeQueue,
         offset: i64,
         unit: Unit,
     ) -> Result<Looked<'v>> {
-        let mut physical = unit.physical_offset;
-        if !leads_home(view, queue, offset, unit)? {
-            if unit.is_blank() {
-                return Ok(Looked::Blank);
-            }
-            if self.is_expired(unit) && !self.follows_living(queue, offset)? {
-                return Ok(Looked::Expired);
-            }
-            physical = self.mend(view, queue, offset, unit)?;
+        if unit.is_blank() {
+            return Ok(Looked::Blank);
         }
+        if self.is_expired(unit) && !self.follows_living(queue, offset)? {
+            return Ok(Looked::Expired);
+        }
+        let physical = self.mend(view, queue, offset, unit)?;
         match view.record(physical.cast_unsigned())? {
             Some(record) => Ok(Looked::Message(record)),
             None => Err(self.damaged_message(queue, offset, physical)),
@@ -58,8 +56,11 @@ impl Store {
     fn mend(&self, view: &mut View<'_>, queue: &ConsumeQueue, offset: i64, broken: Unit) -> Result<i64> {
         let mut neighbour = |at: i64| -> Result<Option<Unit>> {
             match queue.unit_at(at)? {
-                Some(unit) if leads_home(view, queue, at, unit)? => Ok(Some(unit)),
-                _ => Ok(None),
+                Some(unit) => {
+                    let record = view.record(unit.physical_offset.max(0).cast_unsigned())?;
+                    Ok(record.is_some_and(|record| leads_to(unit, &record, queue, at)).then_some(unit))
+                }
+                None => Ok(None),
             }
         };
         let from = neighbour(offset - 1)?.map(|unit| unit.physical_end().cast_unsigned());
@@ -97,21 +98,23 @@ impl Store {
     }
 }
 
-/// Whether a unit leads to the record it stands for.
-fn leads_home(view: &mut View<'_>, queue: &ConsumeQueue, offset: i64, unit: Unit) -> Result<bool> {
-    if !unit.is_valid() {
-        return Ok(false);
-    }
-    let record = view.record(unit.physical_offset.cast_unsigned())?;
-    Ok(record.is_some_and(|record| record.size() == unit.size as usize && belongs(&record, queue, offset)))
+/// Whether this record, found where a unit leads, is the one the unit stands for.
+#[inline(always)]
+pub(super) fn leads_to(unit: Unit, record: &Record<'_>, queue: &ConsumeQueue, offset: i64) -> bool {
+    unit.is_valid() && record.size() == unit.size as usize && belongs(record, queue, offset)
 }
 
 /// Whether a record has its place in a queue at `offset`.
+#[inline(always)]
 pub(super) fn belongs(record: &Record<'_>, queue: &ConsumeQueue, offset: i64) -> bool {
-    let topic = queue.topic().as_bytes();
-    if record.topic() == topic {
+    if record.topic() == queue.topic().as_bytes() {
         return record.queue_id() == queue.queue_id() && record.queue_offset() == offset;
     }
+    is_light_place(record, queue.topic().as_bytes(), offset)
+}
+
+/// Whether a record names a light queue, and `offset` as its place there.
+fn is_light_place(record: &Record<'_>, topic: &[u8], offset: i64) -> bool {
     let list = |name| properties::find(record.properties(), name).into_iter().flat_map(comma_separated);
     list(property::INNER_MULTI_DISPATCH)
         .zip(list(property::INNER_MULTI_QUEUE_OFFSET))

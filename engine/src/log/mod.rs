@@ -1,9 +1,9 @@
 //! The log store.
 //!
 //! - `store` opens, runs and closes everything; `config` is what it is told
-//! - writing: `put` → `append` → `commit_log` → `segment` → `mapping`; `pool` holds write buffers
+//! - writing: `put`, `put_many` → `append` → `commit_log` → `segment` → `mapping`; `pool` holds write buffers
 //! - durability: `flush` for the log, `keeper` for what is derived, `checkpoint`, `markers`
-//! - following: `dispatch` → `derived` → `queue`, `index`; `arrivals` wakes readers
+//! - following: `dispatch` → `derived` → `queue`, `index`; `arrivals` wakes readers, `watch` tells others
 //! - reading: `read` → `view`, `filter`, `mend`; letting go: `expire`
 //! - starting: `recover`, `rebuild`; without a store: `offline`
 
@@ -29,6 +29,7 @@ pub mod notes;
 pub mod offline;
 mod pool;
 pub mod put;
+pub mod put_many;
 pub mod queue;
 pub mod read;
 mod rebuild;
@@ -41,3 +42,4 @@ pub mod store;
 mod tests;
 pub mod view;
 mod waiters;
+pub mod watch;

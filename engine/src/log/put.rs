@@ -1,5 +1,6 @@
 //! Putting messages: the gates before the log, the append, and what an acknowledgement waits for.
 
+use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -69,7 +70,7 @@ impl PutStatus {
 }
 
 /// A put that was not acknowledged, and why.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Refusal {
     pub status: PutStatus,
     pub reason: String,
@@ -78,7 +79,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    fn new(status: PutStatus, reason: impl Into<String>) -> Self {
+    pub(super) fn new(status: PutStatus, reason: impl Into<String>) -> Self {
         Self { status, reason: reason.into(), placed: None }
     }
 }
@@ -86,13 +87,16 @@ impl Refusal {
 impl From<AppendFailure> for Refusal {
     fn from(failure: AppendFailure) -> Self {
         let status = match failure {
-            AppendFailure::LargerThanFile { .. } => PutStatus::MessageIllegal,
+            AppendFailure::LargerThanFile { .. } | AppendFailure::NoQueue(_) => PutStatus::MessageIllegal,
             AppendFailure::NoFile(_) => PutStatus::CreateMappedFileFailed,
             AppendFailure::Broken(_) => PutStatus::UnknownError,
         };
         Self::new(status, failure.to_string())
     }
 }
+
+/// The further queues of a message, by their place in its list; `None` for a name that no queue can have.
+pub(super) type LightQueues = Vec<Option<Arc<ConsumeQueue>>>;
 
 impl Store {
     /// Store one message. It is acknowledged when this returns.
@@ -104,23 +108,28 @@ impl Store {
     pub fn put_batch(&self, drafts: &[Draft<'_>], wait: bool) -> Result<Placed, Refusal> {
         let began = coarse();
         let result = self
-            .gates(drafts)
+            .gates()
+            .and_then(|()| self.check(drafts))
+            .and_then(|()| self.make_way())
             .and_then(|()| self.append(drafts))
             .and_then(|placed| self.settle(placed, wait));
-        let took = coarse().saturating_sub(began);
+        self.count_put(coarse().saturating_sub(began), drafts, &result);
+        result
+    }
+
+    pub(super) fn count_put(&self, took: Duration, drafts: &[Draft<'_>], result: &Result<Placed, Refusal>) {
         self.stats.took(took);
         if took > SLOW_PUT {
             let bytes: usize = drafts.iter().map(|draft| draft.body.len()).sum();
             self.notes.say(Level::Warning, format!("a put of {bytes} bytes took {} ms", took.as_millis()));
         }
-        if let Err(refusal) = &result {
+        if let Err(refusal) = result {
             self.stats.refused(refusal.status);
         }
-        result
     }
 
-    /// What refuses a put before it reaches the log, in RocketMQ's order.
-    fn gates(&self, drafts: &[Draft<'_>]) -> Result<(), Refusal> {
+    /// Whether the store takes writes at all.
+    pub(super) fn gates(&self) -> Result<(), Refusal> {
         let refuse = |status, reason: String| Err(Refusal::new(status, reason));
         if self.is_closed() {
             return refuse(PutStatus::ServiceNotAvailable, "the store is closed".into());
@@ -146,6 +155,12 @@ impl Store {
             );
         }
         self.stats.gate_opened();
+        Ok(())
+    }
+
+    /// Whether messages can be stored as one unit.
+    pub(super) fn check(&self, drafts: &[Draft<'_>]) -> Result<(), Refusal> {
+        let refuse = |status, reason: String| Err(Refusal::new(status, reason));
         let Some(first) = drafts.first() else {
             return refuse(PutStatus::MessageIllegal, "a batch needs at least one message".into());
         };
@@ -167,11 +182,16 @@ impl Store {
         for draft in drafts {
             self.check_sizes(draft, drafts.len() > 1)?;
         }
+        Ok(())
+    }
+
+    /// Refuse when the log is stuck, and wait when its followers cannot keep up.
+    pub(super) fn make_way(&self) -> Result<(), Refusal> {
         if self.is_page_cache_busy() {
-            return refuse(
+            return Err(Refusal::new(
                 PutStatus::OsPageCacheBusy,
                 format!("an append has held the log for over {} ms", self.config.page_cache_busy.as_millis()),
-            );
+            ));
         }
         self.wait_for_dispatch();
         Ok(())
@@ -235,20 +255,21 @@ impl Store {
     }
 
     fn append(&self, drafts: &[Draft<'_>]) -> Result<Placed, Refusal> {
-        let queue = self.queue_for_put(drafts[0].topic, drafts[0].queue_id)?;
+        let (queues, place) = (&self.derived.queues, (drafts[0].topic, drafts[0].queue_id));
         if let [draft] = drafts {
             if let Some(light) = self.light_queues_for(draft)? {
-                return self.append_to_many(draft, &queue, &light);
+                let queue = self.queue_for_put(draft.topic, draft.queue_id)?;
+                return self.append_to_many(&mut self.lock_log()?, draft, &queue, &light);
             }
             let prepared = self.prepare(draft)?;
-            return Ok(self.lock_log()?.append(&prepared, &queue)?);
+            return Ok(self.lock_log()?.append_to(queues, place, slice::from_ref(&prepared))?);
         }
         let prepared = drafts.iter().map(|draft| self.prepare(draft)).collect::<Result<Vec<_>, _>>()?;
-        Ok(self.lock_log()?.append_batch(&prepared, &queue)?)
+        Ok(self.lock_log()?.append_to(queues, place, &prepared)?)
     }
 
     /// The append lock, unless the store was closed while we waited for it.
-    fn lock_log(&self) -> Result<Appender<'_>, Refusal> {
+    pub(super) fn lock_log(&self) -> Result<Appender<'_>, Refusal> {
         let appender = self.log.lock();
         if self.is_closed() {
             return Err(Refusal::new(PutStatus::ServiceNotAvailable, "the store is closed"));
@@ -256,14 +277,14 @@ impl Store {
         Ok(appender)
     }
 
-    fn queue_for_put(&self, topic: &[u8], queue_id: i32) -> Result<Arc<ConsumeQueue>, Refusal> {
+    pub(super) fn queue_for_put(&self, topic: &[u8], queue_id: i32) -> Result<Arc<ConsumeQueue>, Refusal> {
         self.derived
             .queues
             .get_or_create(topic, queue_id)
             .map_err(|error| Refusal::new(PutStatus::MessageIllegal, error.to_string()))
     }
 
-    fn prepare<'a>(&self, draft: &'a Draft<'a>) -> Result<Prepared<'a>, Refusal> {
+    pub(super) fn prepare<'a>(&self, draft: &'a Draft<'a>) -> Result<Prepared<'a>, Refusal> {
         let encoding = Encoding {
             body_crc: crc::body_crc(draft.body),
             property_crc: self.config.append_property_crc,
@@ -284,7 +305,7 @@ impl Store {
 
     /// The further queues that a message names, when that is enabled and allowed for its topic.
     /// A name that no queue can have keeps its place in the list, since offsets go by place.
-    fn light_queues_for(&self, draft: &Draft<'_>) -> Result<Option<Vec<Option<Arc<ConsumeQueue>>>>, Refusal> {
+    pub(super) fn light_queues_for(&self, draft: &Draft<'_>) -> Result<Option<LightQueues>, Refusal> {
         if !self.config.lmq || !self.config.multi_dispatch || !may_multi_dispatch(draft.topic) {
             return Ok(None);
         }
@@ -316,13 +337,13 @@ impl Store {
     }
 
     /// Append a message that also takes a place in light queues: their offsets go into its properties.
-    fn append_to_many(
+    pub(super) fn append_to_many(
         &self,
+        appender: &mut Appender<'_>,
         draft: &Draft<'_>,
         queue: &ConsumeQueue,
         light: &[Option<Arc<ConsumeQueue>>],
     ) -> Result<Placed, Refusal> {
-        let mut appender = self.lock_log()?;
         let offset = |queue: &Option<Arc<ConsumeQueue>>| queue.as_ref().map_or(0, |queue| queue.next());
         let offsets: Vec<String> = light.iter().map(|queue| offset(queue).to_string()).collect();
         let mut text = Vec::with_capacity(draft.properties.len() + 64);
@@ -341,7 +362,7 @@ impl Store {
     }
 
     /// Tell the threads that follow the log, and wait for the disk where that was promised.
-    fn settle(&self, placed: Placed, wait: bool) -> Result<Placed, Refusal> {
+    pub(super) fn settle(&self, placed: Placed, wait: bool) -> Result<Placed, Refusal> {
         let end = placed.physical_offset + placed.size;
         match self.config.flush_mode {
             FlushMode::Async if self.config.transient_pool.is_some() => self.commit_wake.raise(),

@@ -8,7 +8,7 @@ use super::append::Placed;
 use super::config::TransferLimit;
 use super::filter::TagFilter;
 use super::mapping::Mapping;
-use super::mend::Looked;
+use super::mend::{Looked, leads_to};
 use super::queue::{ConsumeQueue, Unit};
 use super::store::Store;
 use super::view::{Seen, Slice, View};
@@ -53,8 +53,9 @@ pub struct ReadRequest<'a> {
     pub queue_id: i32,
     pub offset: i64,
     pub count_max: usize,
-    /// Without it the transfer limits of the configuration hold.
     pub bytes_max: Option<usize>,
+    /// Whether the transfer limits of the configuration hold, besides those above.
+    pub transfer_limits: bool,
     pub filter: Option<&'a TagFilter>,
     /// Check bodies against their checksums; unneeded where the receiver does.
     pub check_bodies: bool,
@@ -176,8 +177,9 @@ impl Store {
         let mut result = ReadResult::empty(GetStatus::NoMatchedMessage, request.offset, min, max);
         let limits = Limits::new(request, self.config.transfer_memory, self.config.transfer_disk);
         let chunk = if request.filter.is_some() { FILTER_SCAN_UNITS } else { limits.count_max() };
-        let mut units = Vec::with_capacity(chunk.min(FILTER_SCAN_UNITS));
-        queue.read(request.offset, chunk, &mut units)?;
+        let mut units = Vec::with_capacity(chunk.min(FILTER_SCAN_UNITS) + PREFETCH_UNITS);
+        // Some more than this read may return: a reader mostly comes back for what follows.
+        queue.read(request.offset, chunk + PREFETCH_UNITS, &mut units)?;
         if units.is_empty() {
             result.status = GetStatus::OffsetFoundNull;
             result.next_offset = queue.next_file_offset(request.offset);
@@ -187,9 +189,12 @@ impl Store {
         let hot_bytes = self.hot_bytes();
         let hot_from = self.log.written().saturating_sub(hot_bytes);
         let mut last_physical = None;
-        for (index, &unit) in units.iter().enumerate() {
+        for unit in units.iter().take(PREFETCH_UNITS) {
+            view.prefetch(unit);
+        }
+        for (index, &unit) in units.iter().take(chunk).enumerate() {
             if let Some(soon) = units.get(index + PREFETCH_UNITS) {
-                view.prefetch(soon.physical_offset.max(0).cast_unsigned(), soon.size.max(0) as usize);
+                view.prefetch(soon);
             }
             let physical = unit.physical_offset.max(0).cast_unsigned();
             if limits.is_full(&result, unit.size.max(0) as usize, physical < hot_from) {
@@ -201,15 +206,16 @@ impl Store {
                 result.next_offset += 1;
                 continue;
             }
-            match self.look_at(&mut view, queue, result.next_offset, unit) {
+            let offset = result.next_offset;
+            let looked = match view.record(physical)? {
+                Some(record) if leads_to(unit, &record, queue, offset) => Ok(Looked::Message(record)),
+                _ => self.look_around(&mut view, queue, offset, unit),
+            };
+            match looked {
                 Ok(Looked::Message(record)) => {
                     if request.check_bodies && !record.body_is_intact() {
                         if result.is_empty() {
-                            return Err(self.damaged_message(
-                                queue,
-                                result.next_offset,
-                                unit.physical_offset,
-                            ));
+                            return Err(self.damaged_message(queue, offset, unit.physical_offset));
                         }
                         break;
                     }
@@ -231,6 +237,11 @@ impl Store {
         result.suggest_slave =
             last_physical.is_some_and(|last| self.log.written().saturating_sub(last) > hot_bytes);
         Ok(result)
+    }
+
+    /// Whether a message that begins at this offset is taken to be in memory.
+    pub fn is_recent(&self, physical_offset: i64) -> bool {
+        physical_offset.max(0).cast_unsigned() >= self.log.written().saturating_sub(self.hot_bytes())
     }
 
     /// How much of the end of the log memory is taken to hold.
@@ -383,19 +394,23 @@ impl Store {
 
 struct Limits {
     count: usize,
-    bytes: Option<usize>,
-    memory: TransferLimit,
-    disk: TransferLimit,
+    bytes: usize,
+    /// In memory and on disk.
+    transfer: Option<(TransferLimit, TransferLimit)>,
 }
 
 impl Limits {
     fn new(request: &ReadRequest<'_>, memory: TransferLimit, disk: TransferLimit) -> Self {
-        Self { count: request.count_max.max(1), bytes: request.bytes_max, memory, disk }
+        Self {
+            count: request.count_max.max(1),
+            bytes: request.bytes_max.unwrap_or(usize::MAX),
+            transfer: request.transfer_limits.then_some((memory, disk)),
+        }
     }
 
     /// No read returns more than this.
     fn count_max(&self) -> usize {
-        if self.bytes.is_some() { self.count } else { self.count.min(self.memory.count.max(self.disk.count)) }
+        self.transfer.map_or(self.count, |(memory, disk)| self.count.min(memory.count.max(disk.count)))
     }
 
     /// Whether a further message of this size is too much. The first one never is.
@@ -404,14 +419,13 @@ impl Limits {
         if count == 0 {
             return false;
         }
-        if count >= self.count {
+        let bytes = result.bytes.saturating_add(size);
+        if count >= self.count || bytes > self.bytes {
             return true;
         }
-        if let Some(bytes) = self.bytes {
-            return result.bytes + size > bytes;
-        }
-        let limit = if on_disk { self.disk } else { self.memory };
-        result.bytes + size > limit.bytes || count >= limit.count
+        let Some((memory, disk)) = self.transfer else { return false };
+        let limit = if on_disk { disk } else { memory };
+        bytes > limit.bytes || count >= limit.count
     }
 }
 

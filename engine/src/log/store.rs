@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use super::checkpoint::Checkpoint;
 use super::commit_log::{CommitLog, PREPARE_BYTES_MAX, PREPARE_BYTES_MIN};
-use super::config::StoreConfig;
+use super::config::{FlushMode, StoreConfig};
 use super::derived::Derived;
 use super::dispatch::Dispatcher;
 use super::flags::Flags;
@@ -24,6 +24,7 @@ use super::queue::{QueueConfig, QueueTable};
 use super::recover::Recovery;
 use super::signal::Signal;
 use super::stats::Stats;
+use super::watch::Watcher;
 use crate::error::{Error, Result};
 
 /// A writer that is through with the space prepared sooner than this gets more.
@@ -43,6 +44,7 @@ pub struct Store {
     pub flags: Arc<Flags>,
     pub notes: Arc<Notes>,
     pub stats: Stats,
+    pub watcher: Arc<Watcher>,
     pub(super) commit_wake: Arc<Signal>,
     pub(super) memory_bytes: u64,
     /// When the log is written up to here, see whether the dispatcher follows.
@@ -106,10 +108,17 @@ impl Store {
 
         let flags = Arc::new(Flags::default());
         let signal = Arc::new(Signal::default());
-        let dispatcher =
-            Arc::new(Dispatcher::new(log.clone(), derived.clone(), flags.clone(), signal.clone()));
+        let watcher = Arc::new(Watcher::default());
+        let dispatcher = Arc::new(Dispatcher::new(
+            log.clone(),
+            derived.clone(),
+            flags.clone(),
+            signal.clone(),
+            watcher.clone(),
+        ));
         dispatcher.start_at(log.written(), log.last_timestamp());
-        let flusher = Arc::new(Flusher::new(log.clone(), checkpoint.clone(), flags.clone(), signal));
+        let flusher =
+            Arc::new(Flusher::new(log.clone(), checkpoint.clone(), flags.clone(), signal, watcher.clone()));
         let keeper = Arc::new(Keeper::new(
             config.clone(),
             derived.clone(),
@@ -130,6 +139,7 @@ impl Store {
             flags,
             notes,
             stats: Stats::default(),
+            watcher,
             commit_wake: Arc::default(),
             memory_bytes: physical_memory(),
             lag_check_at: AtomicU64::new(0),
@@ -201,6 +211,21 @@ impl Store {
 
     pub fn store_host(&self) -> std::net::SocketAddr {
         self.config.store_host
+    }
+
+    /// Whether another store is this one's master, which takes the writes.
+    pub fn is_slave(&self) -> bool {
+        self.config.is_slave
+    }
+
+    /// How long an acknowledgement may wait for the disk; `None` when it does not.
+    pub fn sync_flush_timeout(&self) -> Option<Duration> {
+        (self.config.flush_mode == FlushMode::Sync).then_some(self.config.sync_flush_timeout)
+    }
+
+    /// How large a body may be.
+    pub fn message_bytes_max(&self) -> usize {
+        self.message_bytes_max.load(Ordering::Relaxed)
     }
 
     /// Change how large a body may be, from the next put on.

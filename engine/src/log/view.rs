@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::commit_log::CommitLog;
 use super::mapping::Mapping;
+use super::queue::Unit;
 use super::segment::Segment;
 use crate::error::{Error, Result};
 use crate::message::{Found, Record, look};
@@ -68,12 +69,10 @@ impl<'a> View<'a> {
         if offset >= self.end {
             return Ok(Seen::Nothing);
         }
-        if !self.segment.as_ref().is_some_and(|file| file.start() <= offset && offset < file.end()) {
-            self.segment = self.log.segment_of(offset);
-        }
-        let Some(segment) = &self.segment else { return Ok(Seen::Nothing) };
+        let end = self.end;
+        let Some(segment) = self.segment_of(offset) else { return Ok(Seen::Nothing) };
         let at = (offset - segment.start()) as usize;
-        let limit = (self.end.min(segment.end()) - segment.start()) as usize;
+        let limit = (end.min(segment.end()) - segment.start()) as usize;
         let found = look(segment.bytes(at..limit));
         segment.map().check()?;
         Ok(match found {
@@ -87,13 +86,22 @@ impl<'a> View<'a> {
 
     /// Ask for the memory of a record that is looked at soon. The records of one queue lie far apart in the log,
     /// and without this each of them costs several waits for memory.
-    pub fn prefetch(&self, offset: u64, size: usize) {
-        if let Some(segment) = &self.segment
-            && segment.start() <= offset
-            && offset < segment.end()
-        {
-            segment.map().prefetch((offset - segment.start()) as usize, size.min(PREFETCH_BYTES_MAX));
+    #[inline]
+    pub fn prefetch(&mut self, unit: &Unit) {
+        let offset = unit.physical_offset.max(0).cast_unsigned();
+        if let Some(segment) = self.segment_of(offset) {
+            let size = (unit.size.max(0) as usize).min(PREFETCH_BYTES_MAX);
+            segment.map().prefetch((offset - segment.start()) as usize, size);
         }
+    }
+
+    /// The file that holds `offset`, which is mostly the one last asked for.
+    #[inline]
+    fn segment_of(&mut self, offset: u64) -> Option<&Segment> {
+        if !self.segment.as_ref().is_some_and(|file| file.start() <= offset && offset < file.end()) {
+            self.segment = self.log.segment_of(offset);
+        }
+        self.segment.as_deref()
     }
 
     /// The record that starts at `offset`, if one does.

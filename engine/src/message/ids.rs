@@ -23,22 +23,45 @@ pub enum BadMessageId {
     Port,
 }
 
+/// The text of an offset message id, without a place on the heap.
+#[derive(Clone, Copy, Debug)]
+pub struct MessageId {
+    text: [u8; ID_TEXT_V6],
+    len: usize,
+}
+
+impl MessageId {
+    /// The id of the record at `physical_offset` of the broker at `store_host`.
+    pub fn new(store_host: &SocketAddr, physical_offset: i64) -> Self {
+        let mut bytes = [0; HOST_V6_BYTES];
+        let len = host::encode(store_host, &mut bytes);
+        Self::of_field(&bytes[..len], physical_offset)
+    }
+
+    /// From a host field as stored.
+    fn of_field(host: &[u8], physical_offset: i64) -> Self {
+        const HEX: &[u8; 16] = b"0123456789ABCDEF";
+        let mut id = Self { text: [0; ID_TEXT_V6], len: 2 * (host.len() + OFFSET_BYTES) };
+        let offset = physical_offset.to_be_bytes();
+        for (digits, byte) in id.text.chunks_exact_mut(2).zip(host.iter().chain(&offset)) {
+            digits.copy_from_slice(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 0xF)]]);
+        }
+        id
+    }
+
+    pub fn as_str(&self) -> &str {
+        str::from_utf8(&self.text[..self.len]).unwrap_or_default()
+    }
+}
+
 /// The id of the record at `physical_offset` of the broker at `store_host`.
 pub fn encode_message_id(store_host: &SocketAddr, physical_offset: i64) -> String {
-    let mut bytes = [0; HOST_V6_BYTES];
-    let len = host::encode(store_host, &mut bytes);
-    message_id_of_field(&bytes[..len], physical_offset)
+    MessageId::new(store_host, physical_offset).as_str().to_owned()
 }
 
 /// As [`encode_message_id`], from a host field as stored.
 pub(super) fn message_id_of_field(host: &[u8], physical_offset: i64) -> String {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    let mut text = String::with_capacity(2 * (host.len() + OFFSET_BYTES));
-    for byte in host.iter().chain(&physical_offset.to_be_bytes()) {
-        text.push(char::from(HEX[usize::from(byte >> 4)]));
-        text.push(char::from(HEX[usize::from(byte & 0xF)]));
-    }
-    text
+    MessageId::of_field(host, physical_offset).as_str().to_owned()
 }
 
 /// The store host and physical offset in an id, with digits of either case.

@@ -3,6 +3,7 @@
 mod codec;
 mod enter;
 mod errors;
+mod hot;
 mod message;
 mod offline;
 mod options;
@@ -19,6 +20,8 @@ mod _engine {
     };
     #[pymodule_export]
     use super::errors::{AppendRefused, StoreClosed, StoreDamaged, StoreError, StoreLocked};
+    #[pymodule_export]
+    use super::hot::HotPath;
     #[pymodule_export]
     use super::message::Message;
     #[pymodule_export]

@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use bumpalo::Bump;
 use parking_lot::Mutex;
-use pyo3::exceptions::{PyNotImplementedError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use super::enter::enter;
+use super::hot::HotPath;
 use super::server_options::server_config;
 use crate::net::encode::HEADER_BYTES_MAX;
-use crate::net::hot::{Reply, ReplyHandle};
+use crate::net::hot::{Hot, Reply, ReplyHandle};
 use crate::net::inbox::{Item, OwnedFrame};
 use crate::net::outgoing::Body;
 use crate::net::peer::Peer;
@@ -167,13 +168,11 @@ pub struct Server {
 impl Server {
     #[new]
     #[pyo3(signature = (options, hot=None))]
-    fn new(py: Python<'_>, options: &Bound<'_, PyAny>, hot: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-        if hot.is_some() {
-            return Err(PyNotImplementedError::new_err("the hot path is not connected yet"));
-        }
+    fn new(py: Python<'_>, options: &Bound<'_, PyAny>, hot: Option<&HotPath>) -> PyResult<Self> {
+        let hot = hot.map(|hot| hot.shared() as Arc<dyn Hot>);
         let config = server_config(options)?;
         let frame_bytes_max = config.frame_bytes_max;
-        let server = enter(py, || server::Server::start(config, None))?;
+        let server = enter(py, || server::Server::start(config, hot))?;
         Ok(Self { server, frame_bytes_max })
     }
 

@@ -94,6 +94,11 @@ pub struct LogStore {
 }
 
 impl LogStore {
+    /// For others in the engine that work on the same store.
+    pub(super) fn shared(&self) -> Arc<Store> {
+        self.store.clone()
+    }
+
     fn open(&self) -> PyResult<&Store> {
         if self.store.is_closed() {
             return Err(StoreClosed::new_err(
@@ -292,6 +297,7 @@ impl LogStore {
             offset,
             count_max: limit,
             bytes_max: max_bytes,
+            transfer_limits: max_bytes.is_none(),
             filter: filter.as_ref(),
             check_bodies: true,
         };

@@ -105,6 +105,7 @@ fn request(topic: &str, queue_id: i32, offset: i64) -> ReadRequest<'_> {
         offset,
         count_max: 32,
         bytes_max: None,
+        transfer_limits: true,
         filter: None,
         check_bodies: true,
     }

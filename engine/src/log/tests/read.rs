@@ -86,14 +86,16 @@ fn count_and_bytes_limit_a_read_but_the_first_message_always_comes() {
         put(&store, "T", &[1; 1000 - 92]);
     }
     settle(&store);
-    let count = |count_max, bytes_max| {
-        let request = ReadRequest { count_max, bytes_max, ..request("T", 0, 0) };
+    let count = |count_max, bytes_max, transfer_limits| {
+        let request = ReadRequest { count_max, bytes_max, transfer_limits, ..request("T", 0, 0) };
         store.read(&request).unwrap().len()
     };
-    assert_eq!(count(32, None), 3, "the transfer limit by bytes");
-    assert_eq!(count(2, None), 2);
-    assert_eq!(count(32, Some(10_000)), 10);
-    assert_eq!(count(32, Some(1)), 1);
+    assert_eq!(count(32, None, true), 3, "the transfer limit by bytes");
+    assert_eq!(count(2, None, true), 2);
+    assert_eq!(count(32, Some(10_000), true), 3, "the smaller of both limits");
+    assert_eq!(count(32, Some(2_000), true), 2);
+    assert_eq!(count(32, Some(10_000), false), 10);
+    assert_eq!(count(32, Some(1), false), 1);
     put(&store, "U", b"");
     for _ in 0..9 {
         put(&store, "U", b"");

@@ -1,0 +1,26 @@
+//! The hot path: requests that come per message, answered on the sockets' threads and never in Python.
+//!
+//! - `serve` is where requests come in, and news of the store; `path` holds what all parts share
+//! - sending: `send` (`send_header`) → the store → `sent`
+//! - pulling: `pull` (`pull_header`) → the store, or `park` until a message arrives
+//! - `position`: offsets of groups and queues
+//! - what Python told: `rulebook`, `options`; what it may ask: `offsets`, `counters`
+
+mod alarm;
+mod codes;
+pub mod counters;
+mod keys;
+pub mod offsets;
+pub mod options;
+mod park;
+pub mod path;
+mod position;
+mod pull;
+mod pull_header;
+pub mod rulebook;
+mod send;
+mod send_header;
+mod sent;
+mod serve;
+mod unique;
+mod verdict;

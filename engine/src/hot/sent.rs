@@ -1,0 +1,214 @@
+//! Answers to sends, at once or when the disk has the messages.
+
+use std::time::Instant;
+
+use parking_lot::Mutex;
+
+use super::codes::response;
+use super::path::{HotPath, Settings};
+use crate::log::append::Placed;
+use crate::log::put::{PutStatus, Refusal};
+use crate::message::ids::MessageId;
+use crate::net::hot::{Reply, ReplyHandle};
+use crate::net::text::Value;
+
+const REGION_FIELD: &str = "MSG_REGION";
+const TRACE_FIELD: &str = "TRACE_ON";
+
+/// What the producer is told of a message, or batch, that is stored.
+#[derive(Clone, Debug)]
+pub struct Sent<'a> {
+    pub message_ids: MessageIds,
+    pub queue_id: i32,
+    pub queue_offset: i64,
+    pub unique_key: &'a str,
+}
+
+/// One id, or those of a batch joined by commas.
+#[derive(Clone, Debug)]
+pub enum MessageIds {
+    One(MessageId),
+    Many(String),
+}
+
+impl MessageIds {
+    fn as_str(&self) -> &str {
+        match self {
+            Self::One(id) => id.as_str(),
+            Self::Many(ids) => ids,
+        }
+    }
+}
+
+impl Sent<'_> {
+    pub fn reply(&self, settings: &Settings, code: i32, remark: Option<&str>, send: impl FnOnce(&Reply<'_>)) {
+        let fields = [
+            ("msgId", Value::Text(self.message_ids.as_str())),
+            ("queueId", Value::Int(i64::from(self.queue_id))),
+            ("queueOffset", Value::Int(self.queue_offset)),
+            (REGION_FIELD, Value::Text(&settings.options.region)),
+            (TRACE_FIELD, Value::Bool(settings.options.trace_on)),
+            ("transactionId", Value::Text(self.unique_key)),
+        ];
+        let known = if self.unique_key.is_empty() { &fields[..5] } else { &fields[..] };
+        send(&Reply { remark, fields: known, ..Reply::code(code) });
+    }
+}
+
+/// Answer a send that was not stored.
+pub fn reply_refused(settings: &Settings, code: i32, remark: &str, send: impl FnOnce(&Reply<'_>)) {
+    let fields = [
+        (REGION_FIELD, Value::Text(&settings.options.region)),
+        (TRACE_FIELD, Value::Bool(settings.options.trace_on)),
+    ];
+    send(&Reply { remark: Some(remark), fields: &fields, ..Reply::code(code) });
+}
+
+/// The response to what became of a put.
+pub fn put_code(status: PutStatus) -> i32 {
+    match status {
+        PutStatus::Ok => response::SUCCESS,
+        PutStatus::FlushDiskTimeout => response::FLUSH_DISK_TIMEOUT,
+        PutStatus::ServiceNotAvailable => response::SERVICE_NOT_AVAILABLE,
+        PutStatus::MessageIllegal | PutStatus::PropertiesSizeExceeded => response::MESSAGE_ILLEGAL,
+        PutStatus::OsPageCacheBusy => response::SYSTEM_BUSY,
+        PutStatus::CreateMappedFileFailed | PutStatus::UnknownError | PutStatus::LmqQueuesExceeded => {
+            response::SYSTEM_ERROR
+        }
+    }
+}
+
+impl Refusal {
+    /// What the producer is told: the words that RocketMQ's users search for, and the reason.
+    pub fn remark(&self) -> String {
+        let known = match self.status {
+            PutStatus::OsPageCacheBusy => "[PC_SYNCHRONIZED]broker busy, start flow control for a while",
+            PutStatus::ServiceNotAvailable => "service not available now",
+            PutStatus::CreateMappedFileFailed => "create mapped file failed, server is busy or broken",
+            PutStatus::MessageIllegal | PutStatus::PropertiesSizeExceeded => "the message is illegal",
+            status => status.name(),
+        };
+        format!("{known}: {}", self.reason)
+    }
+}
+
+/// Sends of one socket read that wait for the disk together: they lie side by side in the log.
+#[derive(Debug, Default)]
+pub struct SentGroup {
+    /// One past the last byte that has to be on disk.
+    end: u64,
+    replies: Vec<(Sent<'static>, String, ReplyHandle)>,
+}
+
+impl SentGroup {
+    pub fn add(&mut self, placed: &Placed, sent: &Sent<'_>, handle: ReplyHandle) {
+        self.end = self.end.max(placed.physical_offset + placed.size);
+        let owned = Sent { unique_key: "", ..sent.clone() };
+        self.replies.push((owned, sent.unique_key.to_owned(), handle));
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.replies.is_empty()
+    }
+
+    fn answer(self, settings: &Settings, code: i32, remark: Option<&str>) {
+        for (sent, unique_key, handle) in self.replies {
+            let sent = Sent { unique_key: &unique_key, ..sent };
+            sent.reply(settings, code, remark, |reply| handle.reply(reply));
+        }
+    }
+}
+
+/// Sends that wait for the disk.
+#[derive(Debug, Default)]
+pub struct Unflushed(Mutex<Vec<(Instant, SentGroup)>>);
+
+impl Unflushed {
+    fn take(&self, mut is_due: impl FnMut(Instant, &SentGroup) -> bool) -> Vec<(Instant, SentGroup)> {
+        let mut waiting = self.0.lock();
+        waiting.extract_if(.., |(deadline, group)| is_due(*deadline, group)).collect()
+    }
+}
+
+impl HotPath {
+    /// Answer these sends when the log is flushed past them, or say at the deadline that it was not.
+    pub fn hold_sent(&self, group: SentGroup, deadline: Instant) {
+        self.unflushed.0.lock().push((deadline, group));
+        self.alarm.ring_by(deadline);
+        // The flush may have come between the put and now.
+        self.sent_is_flushed(self.store.log.flushed());
+    }
+
+    /// The log is on disk up to `offset`; `u64::MAX` when nothing more will be.
+    pub fn sent_is_flushed(&self, offset: u64) {
+        let flushed = self.unflushed.take(|_, group| group.end <= offset);
+        if flushed.is_empty() {
+            return;
+        }
+        let settings = self.settings();
+        let safe = self.store.log.flushed();
+        for (_, group) in flushed {
+            if group.end <= safe {
+                group.answer(&settings, response::SUCCESS, None);
+            } else {
+                group.answer(
+                    &settings,
+                    response::FLUSH_DISK_TIMEOUT,
+                    Some("the log cannot be flushed any more"),
+                );
+            }
+        }
+    }
+
+    /// Answer those whose time is up; returns when the next one's is.
+    pub fn sent_is_late(&self, now: Instant) -> Option<Instant> {
+        let settings = self.settings();
+        for (_, group) in self.unflushed.take(|deadline, _| deadline <= now) {
+            let remark = "the message is in the log, but was not flushed to disk in time";
+            group.answer(&settings, response::FLUSH_DISK_TIMEOUT, Some(remark));
+        }
+        self.unflushed.0.lock().iter().map(|(deadline, _)| *deadline).min()
+    }
+
+    /// The ids of a message, or of a batch of them.
+    pub fn message_ids(&self, placed: Placed, count: usize) -> MessageIds {
+        let host = self.store.store_host();
+        if count == 1 {
+            return MessageIds::One(MessageId::new(&host, placed.physical_offset.cast_signed()));
+        }
+        let offsets = self.store.record_offsets(placed, count).unwrap_or_default();
+        let mut ids = String::with_capacity(33 * count);
+        for offset in offsets {
+            if !ids.is_empty() {
+                ids.push(',');
+            }
+            ids.push_str(MessageId::new(&host, offset.cast_signed()).as_str());
+        }
+        MessageIds::Many(ids)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // shows: SP-14, SP-15, SP-18, SP-19, SP-20, SP-22
+    #[test]
+    fn every_put_status_has_rocketmqs_response_code() {
+        let codes = PutStatus::ALL.map(|status| (status.name(), put_code(status)));
+        assert_eq!(
+            codes,
+            [
+                ("PUT_OK", 0),
+                ("FLUSH_DISK_TIMEOUT", 10),
+                ("SERVICE_NOT_AVAILABLE", 14),
+                ("CREATE_MAPPED_FILE_FAILED", 1),
+                ("MESSAGE_ILLEGAL", 13),
+                ("PROPERTIES_SIZE_EXCEEDED", 13),
+                ("OS_PAGE_CACHE_BUSY", 2),
+                ("UNKNOWN_ERROR", 1),
+                ("LMQ_CONSUME_QUEUE_NUM_EXCEEDED", 1),
+            ]
+        );
+    }
+}

@@ -1,0 +1,87 @@
+//! The doors of the hot path: requests come from the sockets, news from the store.
+
+use std::sync::Arc;
+
+use super::codes::request;
+use super::path::{HotPath, Settings};
+use super::position::End;
+use super::send::Sends;
+use super::sent::reply_refused;
+use super::verdict::Verdict;
+use crate::log::watch::{Arrival, Watch};
+use crate::net::frame::Frame;
+use crate::net::hot::{Hot, Outbox};
+use crate::net::peer::Peer;
+
+impl Hot for HotPath {
+    fn serve(&self, frames: &[Frame<'_>], peer: &Arc<Peer>, out: &mut Outbox<'_>) {
+        let settings = self.settings();
+        let mut sends = Sends::new(frames.len());
+        for frame in frames {
+            match frame.header.code {
+                code if settings.by_python.contains(&code) => out.to_python(frame),
+                request::SEND_MESSAGE | request::SEND_MESSAGE_V2 | request::SEND_BATCH_MESSAGE => {
+                    match sends.accept(self, &settings, frame) {
+                        Err(Verdict::Refuse(refused)) => {
+                            reply_refused(&settings, refused.code, &refused.remark, |reply| {
+                                out.reply(frame, reply);
+                            });
+                        }
+                        Err(Verdict::Python) => out.to_python(frame),
+                        Ok(()) => {}
+                    }
+                }
+                _ => {
+                    if let Err(verdict) = self.serve_other(&settings, frame, out) {
+                        verdict.carry_out(frame, out);
+                    }
+                }
+            }
+        }
+        sends.store(self, &settings, peer.remote(), out);
+    }
+
+    fn release(&self) {
+        self.release_pulls();
+    }
+}
+
+impl HotPath {
+    fn serve_other(
+        &self,
+        settings: &Settings,
+        frame: &Frame<'_>,
+        out: &mut Outbox<'_>,
+    ) -> Result<(), Verdict> {
+        match frame.header.code {
+            request::PULL_MESSAGE | request::LITE_PULL_MESSAGE => self.pull(settings, frame, out),
+            request::QUERY_CONSUMER_OFFSET => self.query_offset(frame, out),
+            request::UPDATE_CONSUMER_OFFSET => self.update_offset(frame, out),
+            request::GET_MAX_OFFSET => self.end_of_queue(End::Max, frame, out),
+            request::GET_MIN_OFFSET => self.end_of_queue(End::Min, frame, out),
+            _ => Err(Verdict::Python),
+        }
+    }
+}
+
+impl Watch for HotPath {
+    fn flushed(&self, offset: u64) {
+        self.sent_is_flushed(offset);
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.held_pulls() > 0
+    }
+
+    fn arrived(&self, arrival: &Arrival<'_>) {
+        self.parking.arrived(arrival);
+    }
+
+    fn stretch_arrived(&self, each: bool) {
+        if each {
+            self.answer_ready();
+        } else if self.is_waiting() {
+            self.look_for_arrivals();
+        }
+    }
+}
