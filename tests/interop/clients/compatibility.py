@@ -42,7 +42,7 @@ def main() -> None:
     """Run all commands against Tailfin and write the page."""
     with tempfile.TemporaryDirectory(prefix="tailfin-compatibility-") as folder:
         home = Path(folder)
-        with clusters.tailfin(home) as cluster:
+        with clusters.uniform("tailfin", home) as cluster:
             run = mqadmin_run.run(cluster, home)
     PAGE.write_text(page(run))
     for outcome in run.outcomes:

@@ -7,13 +7,11 @@ from tests.interop.clients.clusters import Cluster
 from tests.interop.clients.java_client import Saw
 from tests.interop.clients.mqadmin_run import Run
 
-MAKES = {"official": clusters.official}
 
-
-@pytest.fixture(scope="session", params=list(MAKES))
+@pytest.fixture(scope="session", params=["official", "tailfin"])
 def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """The official servers first, then Tailfin's: what passes on the first is what the second owes."""
-    with MAKES[request.param](tmp_path_factory.mktemp(request.param)) as cluster:
+    with clusters.uniform(request.param, tmp_path_factory.mktemp(request.param)) as cluster:
         yield cluster
 
 

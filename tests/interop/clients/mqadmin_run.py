@@ -40,8 +40,11 @@ class Run:
             return NO_SENSE, NOT_APPLICABLE[command]
         if command in UNTRIED:
             return NOT_YET, UNTRIED[command]
-        works = not any(outcome.unmet for outcome in self.of(command))
-        return (WORKS, "") if works else (NOT_YET, "")
+        failed = [outcome for outcome in self.of(command) if outcome.unmet]
+        if not failed:
+            return WORKS, ""
+        unserved = search(r"request type (\d+) not supported", failed[0].printed)
+        return NOT_YET, f"request {unserved[1]} is not served" if unserved else "answers otherwise"
 
 
 def run(cluster: Cluster, home: Path) -> Run:
