@@ -70,8 +70,8 @@ class NameServer:
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator["NameServer"]:
         """Start, and stop at the end of a `with` block."""
-        await self.start()
         try:
+            await self.start()
             yield self
         finally:
             await self.stop()
