@@ -11,6 +11,7 @@ import pytest
 
 from tailfin.config.server import ServerConfig
 from tailfin.remoting import Client, Event, Request, Response, Server, handles
+from tailfin.remoting.dispatch import Dispatcher
 from tailfin.remoting.signing import Signer, signature
 from tailfin.wire.codes import Code, ResponseCode
 from tailfin.wire.error import RemotingError
@@ -146,7 +147,7 @@ async def test_silence_is_a_timeout_that_leaves_the_connection_usable() -> None:
         assert server.connections() == 1
 
 
-@pytest.mark.shows("RM-24")
+@pytest.mark.shows("RM-24", "RM-33")
 @in_loop
 async def test_oneway_requests_arrive_and_are_not_answered() -> None:
     handlers = Handlers()
@@ -338,8 +339,6 @@ async def test_hooks_stand_round_the_handler(trouble: str, code: int, heard: lis
 
 
 def test_two_handlers_of_one_code_are_a_mistake() -> None:
-    from tailfin.remoting.dispatch import Dispatcher
-
     dispatcher = Dispatcher()
     dispatcher.add(Handlers(gate=asyncio.Event()))
     with pytest.raises(ValueError, match="has two handlers"):
