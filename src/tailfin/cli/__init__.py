@@ -11,13 +11,13 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-from tailfin.cli import namesrv
+from tailfin.cli import broker, namesrv, start
 from tailfin.cli.store import dump, inspect, verify
 from tailfin.config.setting import ConfigError
 from tailfin.store import StoreError
 from tailfin.store.offline import NoStore
 
-COMMANDS: dict[str, ModuleType] = {"namesrv": namesrv}
+COMMANDS: dict[str, ModuleType] = {"start": start, "namesrv": namesrv, "broker": broker}
 NOUNS = {
     "store": ("look into a store directory, read-only", {"inspect": inspect, "verify": verify, "dump": dump}),
 }
