@@ -244,7 +244,8 @@ impl Answer {
 
 /// How long a pull that finds nothing is held; `None` when it wants its answer at once.
 fn hold_time(options: &HotOptions, pull: &Pull<'_>) -> Option<Duration> {
-    pull.hold.map(|asked| if options.long_polling { asked } else { options.short_polling })
+    let hold = pull.hold.map(|asked| if options.long_polling { asked } else { options.short_polling });
+    hold.filter(|hold| !hold.is_zero())
 }
 
 fn given_filter(pull: &Pull<'_>, expression: &str) -> Result<Filter, Verdict> {
