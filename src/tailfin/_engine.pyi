@@ -395,7 +395,7 @@ class Request:
 class Event:
     """Something that happened to a connection: `"opened"`, `"closed"`, or `"answered"`.
 
-    A connection is `"opened"` when its first bytes come. `"answered"` carries the response to a `Server.call`,
+    A connection is `"opened"` when its first bytes come. `"answered"` carries the response to a call of ours,
     with `code` None when the connection closed first.
     """
 
@@ -463,7 +463,7 @@ class Server:
     def stats(self) -> dict[str, int]:
         """Counters since start: connections, frames and bytes both ways, refused frames, paused reads."""
     def stop(self, drain: float = 3.0) -> None:
-        """Stop accepting and reading, wait up to `drain` seconds until everything is answered, close everything.
+        """Stop accepting and reading, wait up to `drain` seconds until all is answered, close everything.
 
         Other threads must go on answering meanwhile.
         """
@@ -515,7 +515,7 @@ class HotPath:
         broadcast: bool,
         by_python: bool = False,
     ) -> None:
-        """Tell what a group's members read of a topic: hashes of tags, none for all; other filters are Python's."""
+        """Tell what a group reads of a topic: hashes of tags, none for all; other filters are Python's."""
     def drop_subscription(self, group: str, topic: str) -> None: ...
     def send_to_python(self, codes: Iterable[int]) -> None:
         """Leave these request codes to Python from now on (hooks, tracing); an empty list ends it."""

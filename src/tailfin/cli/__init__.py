@@ -1,6 +1,6 @@
-"""The command line: `python -m tailfin`, one module per verb.
+"""The command line: `python -m tailfin`, one module per verb, or per command that has no verbs.
 
-Each verb's module has `arguments(parser)`, which declares what it takes, and `run(args)`, which does it and
+Each module has `arguments(parser)`, which declares what it takes, and `run(args)`, which does it and
 returns the exit code: 0 when all is well, 1 when something was found, 2 when it could not be done.
 """
 
@@ -9,12 +9,15 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from types import ModuleType
 
+from tailfin.cli import broker, namesrv, start
 from tailfin.cli.store import dump, inspect, verify
 from tailfin.config.setting import ConfigError
 from tailfin.store import StoreError
 from tailfin.store.offline import NoStore
 
+COMMANDS: dict[str, ModuleType] = {"start": start, "namesrv": namesrv, "broker": broker}
 NOUNS = {
     "store": ("look into a store directory, read-only", {"inspect": inspect, "verify": verify, "dump": dump}),
 }
@@ -24,20 +27,28 @@ def parser() -> argparse.ArgumentParser:
     """Build the parser of all commands."""
     top = argparse.ArgumentParser(prog="tailfin", description="RocketMQ in Python.")
     nouns = top.add_subparsers(dest="noun", required=True, metavar="COMMAND")
+    for command, module in COMMANDS.items():
+        _add(nouns, command, module)
     for noun, (help_text, verbs) in NOUNS.items():
         words = nouns.add_parser(noun, help=help_text, description=help_text.capitalize() + ".")
         below = words.add_subparsers(dest="verb", required=True, metavar="VERB")
         for verb, module in verbs.items():
-            text = module.__doc__ or ""
-            verb_parser = below.add_parser(
-                verb,
-                help=text.splitlines()[0],
-                description=text,
-                formatter_class=argparse.RawDescriptionHelpFormatter,
-            )
-            module.arguments(verb_parser)
-            verb_parser.set_defaults(run=module.run)
+            _add(below, verb, module)
     return top
+
+
+def _add(
+    parsers: "argparse._SubParsersAction[argparse.ArgumentParser]", word: str, module: ModuleType
+) -> None:
+    text = module.__doc__ or ""
+    found = parsers.add_parser(
+        word,
+        help=text.splitlines()[0],
+        description=text,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    module.arguments(found)
+    found.set_defaults(run=module.run)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

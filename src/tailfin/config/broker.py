@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from tailfin.config import properties
+from tailfin.config.server import ServerConfig
 from tailfin.config.setting import LONG_MAX, ConfigError, Settings, policy, share
 from tailfin.config.store import StoreConfig
 
@@ -29,7 +30,6 @@ class BrokerConfig(Settings):
     namesrvAddr: str = policy("", "Name servers, host:port joined by ';'; empty: NAMESRV_ADDR.")
     brokerIP1: str = policy("", "Address that clients are told; empty: this host's.")
     brokerIP2: str = policy("", "Address that slaves are told; empty: as brokerIP1.")
-    bindAddress: str = policy("0.0.0.0", "Address to listen on.")
     listenPort: int = policy(10911, "Port to listen on; 0: any free one.", high=65535)
     haListenPort: int = policy(0, "Port told to slaves; 0: listenPort + 1.", high=65535)
     brokerConfigPath: str = policy("", "The file these settings came from, where changes are kept.")
@@ -119,6 +119,7 @@ class BrokerSettings:
 
     broker: BrokerConfig = field(default_factory=BrokerConfig)
     store: StoreConfig = field(default_factory=StoreConfig)
+    server: ServerConfig = field(default_factory=ServerConfig)
     given: Mapping[str, str] = field(default_factory=dict)
     """Keys that the file or the caller gave, as text; a remote change is added here."""
 
@@ -145,10 +146,11 @@ class BrokerSettings:
     @classmethod
     def of(cls, values: Mapping[str, object]) -> Self:
         """Sort the keys to the parts; a key nobody knows is an error."""
-        broker, store = share(values, [BrokerConfig, StoreConfig])
+        broker, store, server = share(values, [BrokerConfig, StoreConfig, ServerConfig])
         return cls(
             broker=BrokerConfig(**broker),
             store=StoreConfig(**store),
+            server=ServerConfig(**server),
             given={key: as_text(value) for key, value in values.items()},
         )
 
@@ -159,7 +161,7 @@ class BrokerSettings:
     def all(self) -> dict[str, str]:
         """Every setting in force as text, with keys that were given though nothing acts on them."""
         texts = dict(self.given)
-        for part in (self.store, self.broker):
+        for part in (self.store, self.server, self.broker):
             texts.update({each.name: as_text(getattr(part, each.name)) for each in fields(part)})
         return dict(sorted(texts.items()))
 

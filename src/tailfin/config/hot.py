@@ -1,7 +1,5 @@
 """The keys that the engine's hot path acts on. They are declared where the broker's other settings are."""
 
-from typing import Any
-
 KEYS = (
     "brokerClusterName",
     "brokerIP1",
@@ -17,6 +15,6 @@ KEYS = (
 )
 
 
-def hot_options(settings: Any) -> dict[str, int | bool | str]:
+def hot_options(settings: object) -> dict[str, int | bool | str]:
     """Pick what the hot path asks for out of a broker's settings."""
     return {key: getattr(settings, key) for key in KEYS}

@@ -107,6 +107,11 @@ tlsServerCertPath tlsServerAuthClient tlsServerTrustCertPath tlsClientKeyPath tl
 tlsClientCertPath tlsClientAuthServer tlsClientTrustCertPath
 """
 
+_NAMESRV = """
+clientRequestThreadPoolNums defaultThreadPoolNums clientRequestThreadPoolQueueCapacity
+enableControllerInNamesrv
+"""
+
 _CLIENT = """
 clientWorkerThreads clientCallbackExecutorThreads clientOnewaySemaphoreValue clientAsyncSemaphoreValue
 connectTimeoutMillis channelNotActiveInterval isScanAvailableNameSrv clientChannelMaxIdleTimeSeconds
@@ -137,5 +142,5 @@ tieredStoreMaxPendingLimit tieredStoreCrcCheckEnable tieredStoreFilePath objectS
 objectStoreBucket objectStoreAccessKey objectStoreSecretKey
 """
 
-KNOWN = frozenset(" ".join([_STORE, _BROKER, _SERVER, _CLIENT, _AUTH, _TIERED]).split())
+KNOWN = frozenset(" ".join([_STORE, _BROKER, _SERVER, _NAMESRV, _CLIENT, _AUTH, _TIERED]).split())
 """Every such key."""

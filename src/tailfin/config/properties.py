@@ -1,4 +1,4 @@
-r"""A reader of Java's properties text, the format of `broker.conf`.
+r"""Java's properties text, the format of `broker.conf`: reading, writing, changing.
 
 `key=value`, `key: value` or `key value`, blanks round the separator dropped; lines that start with `#` or
 `!` are comments; a `\` at the end of a line joins the next one; `\t \n \r \f \uXXXX` are escapes, and any
@@ -7,7 +7,7 @@ was Java's rule for all of them.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 _ESCAPE = re.compile(r"\\(u+([0-9a-fA-F]{4})|u|.)", re.DOTALL)
@@ -35,6 +35,41 @@ def parse(text: str) -> dict[str, str]:
     return pairs
 
 
+def text(pairs: Mapping[str, str]) -> str:
+    """Write properties text, a line each."""
+    return "".join(f"{_escape(key, ' =:#!')}={_escape(value, '')}\n" for key, value in pairs.items())
+
+
+def changed(before: str, pairs: Mapping[str, str]) -> str:
+    """Return a text with other values for some keys; comments and all other lines stay as they are."""
+    kept: list[str] = []
+    entry: list[str] = []
+    for line in re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", before):
+        comment = not entry and line.lstrip(" \t\f")[:1] in ("#", "!")
+        entry.append(line)
+        if not comment and _goes_on(line.rstrip("\r\n")):
+            continue
+        if comment or not parse("".join(entry)).keys() & pairs.keys():
+            kept += entry
+        entry = []
+    kept += entry
+    if kept and kept[-1][-1] not in "\r\n":
+        kept.append("\n")
+    return "".join(kept) + text(pairs)
+
+
+def _escape(plain: str, special: str) -> str:
+    names = {value: f"\\{name}" for name, value in _NAMED.items()}
+    names |= {each: f"\\{each}" for each in "\\" + special}
+    escaped = "".join(names.get(each, each) for each in plain)
+    return f"\\{escaped}" if escaped.startswith(" ") else escaped
+
+
+def _goes_on(line: str) -> bool:
+    """Whether the next line belongs to this one; an even number of backslashes are escaped ones."""
+    return (len(line) - len(line.rstrip("\\"))) % 2 == 1
+
+
 def _logical_lines(text: str) -> Iterator[str]:
     """Join continued lines, drop comments and empty lines."""
     parts: list[str] = []
@@ -42,8 +77,7 @@ def _logical_lines(text: str) -> Iterator[str]:
         line = raw.lstrip(" \t\f")
         if not parts and (not line or line[0] in "#!"):
             continue
-        # An even number of backslashes at the end are escaped ones, not a continuation.
-        if (len(line) - len(line.rstrip("\\"))) % 2:
+        if _goes_on(line):
             parts.append(line[:-1])
             continue
         yield "".join([*parts, line])

@@ -20,8 +20,8 @@ from tailfin.wire.body import Misshapen
 from tailfin.wire.codes import ResponseCode
 from tailfin.wire.error import RemotingError
 
-INFLATED_BYTES_MAX = 256 * 1024 * 1024
-"""Longest registration once inflated: about two million topics."""
+INFLATED_BYTES_MAX = 64 * 1024 * 1024
+"""Longest registration once inflated: about a million topics."""
 
 _INT = struct.Struct(">i")
 

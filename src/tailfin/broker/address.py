@@ -1,0 +1,67 @@
+"""The address that clients are told: found when not given, and tried before anyone is told."""
+
+import asyncio
+import ipaddress
+import logging
+import os
+import socket
+from pathlib import Path
+
+log = logging.getLogger("tailfin.broker")
+
+TRY_WITHIN_S = 2.0
+
+
+def local_address(towards: str | None = None) -> str:
+    """Return the address of this host from which another, by default any, is reached."""
+    for target in filter(None, (towards, "192.0.2.1")):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            try:
+                # Nothing is sent: the kernel only chooses the way.
+                probe.connect((target, 9))
+                found = str(probe.getsockname()[0])
+            except OSError:
+                continue
+            if found != "0.0.0.0":
+                return found
+    return "127.0.0.1"
+
+
+def free_port(host: str) -> int:
+    """Return a port that nobody listens on now."""
+    with socket.create_server((host, 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+async def reachable(host: str, port: int) -> str | None:
+    """Try to connect; return what is wrong, None when nothing is."""
+    try:
+        async with asyncio.timeout(TRY_WITHIN_S):
+            _, writer = await asyncio.open_connection(host, port)
+    except TimeoutError:
+        return f"nothing answers at {host}:{port}"
+    except OSError as error:
+        return f"{host}:{port}: {error.strerror or error}"
+    writer.close()
+    return None
+
+
+def advice(host: str) -> str | None:
+    """Say what is doubtful about telling clients this address."""
+    if _in_container() and _is_private_of_container(host):
+        return (
+            f"clients outside this container will be told {host}, which they cannot reach: set brokerIP1 to "
+            "the host's address and publish the port under the same number"
+        )
+    return None
+
+
+def _in_container() -> bool:
+    return Path("/.dockerenv").exists() or bool(os.environ.get("KUBERNETES_SERVICE_HOST"))
+
+
+def _is_private_of_container(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host) in ipaddress.ip_network("172.16.0.0/12")
+    except ValueError:
+        return False

@@ -1,0 +1,1 @@
+"""Handlers of what operators and their tools ask a broker, by subject."""

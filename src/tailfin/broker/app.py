@@ -1,0 +1,336 @@
+"""The broker, put together: its parts, and the order in which they start and stop."""
+
+import asyncio
+import contextlib
+import logging
+import shutil
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tailfin.broker import address
+from tailfin.broker.admin.connections import Connections
+from tailfin.broker.admin.groups import GroupAdmin
+from tailfin.broker.admin.node import NodeAdmin
+from tailfin.broker.admin.progress import Progress
+from tailfin.broker.admin.topics import TopicAdmin
+from tailfin.broker.clients import ClientTable
+from tailfin.broker.config_file import Saver
+from tailfin.broker.groups import GroupTable
+from tailfin.broker.hooks import Hooks
+from tailfin.broker.locks import QueueLocks
+from tailfin.broker.membership import Membership
+from tailfin.broker.offsets import ConsumerOffsets
+from tailfin.broker.pull import Pulls
+from tailfin.broker.query import Queries
+from tailfin.broker.registration import Registration
+from tailfin.broker.retry import Retry
+from tailfin.broker.rulebook import Rulebook
+from tailfin.broker.schedule import Schedule
+from tailfin.broker.send import Sends
+from tailfin.broker.stats import SAMPLE_S, Days, Seconds, Stats
+from tailfin.broker.topics import TopicTable
+from tailfin.config.broker import BrokerConfig, BrokerSettings
+from tailfin.config.hot import hot_options
+from tailfin.remoting import Client, HotPath, Server
+from tailfin.store import Store
+from tailfin.wire.bodies.groups import SubscriptionGroupConfig
+from tailfin.wire.bodies.topics import TopicConfig
+
+log = logging.getLogger("tailfin.broker")
+
+SCAN_CLIENTS_S = 10.0
+PERSIST_DELAYS_S = 10.0
+REGISTER_AT_START_S = 3.0
+VIP_PORT_BELOW = 2
+
+
+class Broker:
+    """One broker in this process.
+
+    Example:
+        >>> async with Broker(BrokerSettings.load("broker.conf")) as broker:
+        ...     await broker.wait_stopped()
+    """
+
+    def __init__(self, settings: BrokerSettings) -> None:
+        self.settings = settings
+        self.hooks = Hooks()
+        self._timers: list[asyncio.Task[None]] = []
+        self._python_counts: Counter[tuple[str, str]] = Counter()
+        self._stopped = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        """Open the store, load what is known, serve, then tell the name servers."""
+        self._settle_address()
+        self.store = await asyncio.to_thread(
+            Store, self.settings.store.paths()["storePathRootDir"], self.settings.store
+        )
+        try:
+            self._load()
+            self._serve()
+            await self._announce()
+            self._start_timers()
+        except BaseException:
+            await self._close()
+            raise
+        log.info("%s", self.boot_line())
+
+    def _settle_address(self) -> None:
+        """Decide what clients are told before the store writes it into records."""
+        config = self.config
+        port = config.listenPort or address.free_port(self.settings.server.bindAddress)
+        ip = config.brokerIP1 or address.local_address()
+        config = replace(config, brokerIP1=ip, brokerIP2=config.brokerIP2 or ip, listenPort=port)
+        store = self.settings.store.changed(storeHost=f"{ip}:{port}")
+        self.settings = replace(self.settings, broker=config, store=store)
+
+    def _load(self) -> None:
+        """Read the config files and hand their content to the hot path."""
+        folder = self.config_folder
+        self.topics = TopicTable(folder, self.config)
+        self.groups = GroupTable(folder, self.config)
+        self.hot = HotPath(self.store, hot_options(self.config))
+        self.offsets = ConsumerOffsets(folder, self.config, self.hot)
+        self.schedule = Schedule(folder, self.store)
+        for part in (self.topics, self.groups, self.offsets, self.schedule):
+            part.load()
+        self.rulebook = Rulebook(self.hot, self.topics, self.groups, self.hooks)
+        self.rulebook.push_all()
+        self.clients = ClientTable(self.config.channelExpiredTimeout / 1000)
+        self.clients.on_subscription = self.rulebook.put_subscription
+        self.locks = QueueLocks()
+        self.stats, self.seconds, self.days = Stats(self.counters), Seconds(), Days()
+
+    def _serve(self) -> None:
+        """Open the port, with every handler in its place."""
+        self.client = Client()
+        self.registration = Registration(self, self.client)
+        self.server = Server(self.settings.server.engine_options(), hot=self.hot)
+        self.membership = Membership(self)
+        self.queries = Queries(self)
+        self.retry = Retry(self)
+        self.server.add(
+            Sends(self),
+            self.retry,
+            Pulls(self),
+            self.queries,
+            self.membership,
+            TopicAdmin(self),
+            GroupAdmin(self),
+            Progress(self),
+            Connections(self),
+            NodeAdmin(self),
+        )
+        self.server.on_closed(lambda event: self.clients.closed(event.connection))
+        self._saved_topics = Saver(self.topics.file, self.topics.snapshot)
+        self._saved_groups = Saver(self.groups.file, self.groups.snapshot)
+        self.topics.on_change, self.topics.on_delete = self._topics_changed, self._topic_deleted
+        self.groups.on_change, self.groups.on_delete = self._groups_changed, self._group_deleted
+        bind, port = self.settings.server.bindAddress, self.config.listenPort
+        self.server.listen(bind, port)
+        if port > VIP_PORT_BELOW:
+            try:
+                self.server.listen(bind, port - VIP_PORT_BELOW)
+            except OSError as error:
+                log.info("port %d, for clients with vipChannelEnabled, is not there: %s", port - 2, error)
+
+    async def _announce(self) -> None:
+        """Register, and see to it that clients can reach what they are told."""
+        if trouble := await address.reachable(self.config.brokerIP1, self.config.listenPort):
+            log.error(
+                "clients will be told %s, but it cannot be reached even from here (%s): set brokerIP1 to an "
+                "address of this host, or bindAddress to one that it answers at",
+                self.address,
+                trouble,
+            )
+        elif doubt := address.advice(self.config.brokerIP1):
+            log.warning("%s", doubt)
+        # A name server that is slow or gone holds up nobody: it is told later.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(REGISTER_AT_START_S):
+                await self.registration.register()
+
+    def _start_timers(self) -> None:
+        config = self.config
+        self._timers = [
+            asyncio.create_task(each)
+            for each in (
+                self.registration.run(),
+                self._every(config.flushConsumerOffsetInterval / 1000, self._persist_offsets),
+                self._every(SCAN_CLIENTS_S, self.membership.scan),
+                self._every(SAMPLE_S, self.stats.sample),
+                self._every(1.0, self._tick),
+            )
+        ]
+        if not self.is_slave:
+            self._timers.append(asyncio.create_task(self.schedule.run()))
+            self._timers.append(
+                asyncio.create_task(self._every(PERSIST_DELAYS_S, self.schedule.persist_if_changed))
+            )
+
+    async def stop(self) -> None:
+        """Say goodbye to the name servers, finish what is under way, write everything down."""
+        if self._stopped.is_set():
+            return
+        await self.registration.unregister()
+        await self._close()
+        log.info("the broker[%s, %s] is stopped", self.config.brokerName, self.address)
+
+    async def _close(self) -> None:
+        for timer in self._timers:
+            timer.cancel()
+        await asyncio.gather(*self._timers, return_exceptions=True)
+        if hasattr(self, "server"):
+            await self.server.stop()
+            await self.client.stop()
+            self._persist()
+        await asyncio.to_thread(self.store.close)
+        self._stopped.set()
+
+    def _persist(self) -> None:
+        for write in (
+            self._saved_topics.flush,
+            self._saved_groups.flush,
+            self.offsets.persist_if_changed,
+            self.schedule.persist_if_changed,
+        ):
+            try:
+                write()
+            except OSError:
+                log.exception("a config file could not be written at the stop")
+
+    async def wait_stopped(self) -> None:
+        """Wait until someone stopped the broker."""
+        await self._stopped.wait()
+
+    @property
+    def config(self) -> BrokerConfig:
+        """The broker's own settings."""
+        return self.settings.broker
+
+    @property
+    def config_folder(self) -> Path:
+        """Where the JSON files are."""
+        return self.settings.store.paths()["storePathRootDir"] / "config"
+
+    @property
+    def address(self) -> str:
+        """What clients are told."""
+        return f"{self.config.brokerIP1}:{self.config.listenPort}"
+
+    @property
+    def ha_address(self) -> str:
+        """What slaves are told."""
+        return f"{self.config.brokerIP2}:{self.config.haListenPort or self.config.listenPort + 1}"
+
+    @property
+    def is_slave(self) -> bool:
+        """Whether a master's messages come here by replication only."""
+        return self.settings.store.brokerRole == "SLAVE"
+
+    def boot_line(self) -> str:
+        """Return RocketMQ's line about a successful start."""
+        line = f"The broker[{self.config.brokerName}, {self.address}] boot success. serializeType=JSON"
+        known = f" and name server is {self.config.namesrvAddr}" if self.config.namesrvAddr else ""
+        return line + known
+
+    async def apply(self, settings: BrokerSettings) -> None:
+        """Put changed settings into force; those of the store's files wait for the next start."""
+        before, self.settings = self.settings, settings
+        self.topics.config = self.groups.config = settings.broker
+        self.hot.set_options(hot_options(settings.broker))
+        if settings.store.maxMessageSize != before.store.maxMessageSize:
+            self.store.set_max_message_size(settings.store.maxMessageSize)
+        if settings.broker.brokerPermission != before.broker.brokerPermission:
+            await self.registration.register()
+
+    async def topics_settled(self) -> None:
+        """Wait until every changed topic is on disk and the name servers were told."""
+        await self._saved_topics.settled()
+        await self.registration.told()
+
+    async def groups_settled(self) -> None:
+        """Wait until every changed group is on disk."""
+        await self._saved_groups.settled()
+
+    def _topics_changed(self, topics: list[TopicConfig]) -> None:
+        for topic in topics:
+            self.rulebook.put_topic(topic)
+        self._saved_topics.changed()
+        self.registration.topics_changed(topics)
+
+    def _topic_deleted(self, name: str) -> None:
+        self.rulebook.drop_topic(name)
+        self._saved_topics.changed()
+
+    def _groups_changed(self, groups: list[SubscriptionGroupConfig]) -> None:
+        for group in groups:
+            self.rulebook.put_group(group)
+        self._saved_groups.changed()
+
+    def _group_deleted(self, name: str) -> None:
+        self.rulebook.drop_group(name)
+        self._saved_groups.changed()
+
+    def retell_subscription(self, group: str, topic: str) -> None:
+        """Tell the hot path once more what a group reads of a topic, after a rule about it changed."""
+        found = self.clients.consumer_group(group)
+        if found and topic in found.subscriptions:
+            self.rulebook.put_subscription(found, topic, found.subscriptions[topic])
+
+    def count(self, name: str, key: str, by: int = 1) -> None:
+        """Count something that the hot path does not see."""
+        self._python_counts[name, key] += by
+
+    def counters(self) -> dict[str, dict[str, int]]:
+        """Return every counter: the engine's, and Python's own."""
+        counters = {name: dict(totals) for name, totals in self.hot.counters().items()}
+        for (name, key), total in self._python_counts.items():
+            of_name = counters.setdefault(name, {})
+            of_name[key] = of_name.get(key, 0) + total
+        return counters
+
+    def totals(self) -> dict[str, int]:
+        """Return the broker's totals: messages put and got, bytes put."""
+        counters = self.counters()
+        cluster = self.config.brokerClusterName
+        got = counters.get("BROKER_GET_NUMS", {}).get(cluster, 0)
+        return {
+            "put": counters.get("BROKER_PUT_NUMS", {}).get(cluster, 0),
+            "put_bytes": sum(counters.get("TOPIC_PUT_SIZE", {}).values()),
+            "get": got,
+        }
+
+    def disk_space(self) -> tuple[int, int]:
+        """Return the bytes of the log's disk, all and free."""
+        usage = shutil.disk_usage(self.settings.store.paths()["storePathCommitLog"])
+        return usage.total, usage.free
+
+    def _tick(self) -> None:
+        totals = self.totals()
+        self.seconds.add(totals)
+        self.days.turn(totals)
+
+    def _persist_offsets(self) -> None:
+        self.offsets.persist_if_changed()
+
+    async def _every(self, seconds: float, act: Callable[[], object | Awaitable[object]]) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            try:
+                act()
+            except Exception:
+                log.exception("a timer of the broker failed; it goes on")

@@ -1,0 +1,96 @@
+"""Where each group stands in each queue: held by the hot path, kept in `consumerOffset.json`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tailfin.broker.config_file import ConfigFile, following
+from tailfin.config.broker import BrokerConfig
+from tailfin.wire.bodies.common import DataVersion
+from tailfin.wire.bodies.groups import ConsumerOffsetSerializeWrapper
+
+if TYPE_CHECKING:
+    from tailfin.remoting import HotPath
+
+SEPARATOR = "@"
+
+
+class ConsumerOffsets:
+    """Offsets of consumer groups; commits happen in the hot path, files and admin questions here."""
+
+    def __init__(self, folder: Path, config: BrokerConfig, hot: "HotPath") -> None:
+        self.version = DataVersion()
+        self._config = config
+        self._hot = hot
+        self._file = ConfigFile(folder / "consumerOffset.json", ConsumerOffsetSerializeWrapper)
+        self._persisted = hot.offsets_version()
+        self._counted = self._persisted
+
+    def load(self) -> None:
+        """Read the file into the hot path."""
+        content = self._file.read()
+        if content is None:
+            return
+        self.version = content.data_version or self.version
+        self._hot.load_offsets(content.offset_table)
+        self._persisted = self._counted = self._hot.offsets_version()
+
+    def snapshot(self) -> ConsumerOffsetSerializeWrapper:
+        """Return the table as the file holds it."""
+        self._count_version()
+        return ConsumerOffsetSerializeWrapper(
+            offset_table={
+                key: dict(sorted(queues.items())) for key, queues in sorted(self._hot.offsets().items())
+            },
+            data_version=self.version,
+        )
+
+    def persist_if_changed(self) -> bool:
+        """Write the file when a commit came since the last time."""
+        now = self._hot.offsets_version()
+        if now == self._persisted:
+            return False
+        self._file.write(self.snapshot())
+        self._persisted = now
+        return True
+
+    def _count_version(self) -> None:
+        now = self._hot.offsets_version()
+        if now - self._counted >= self._config.consumerOffsetUpdateVersionStep:
+            self._counted = now
+            self.version = following(self.version)
+
+    def commit(self, group: str, topic: str, queue_id: int, offset: int) -> None:
+        """Set an offset."""
+        self._hot.commit_offset(group, topic, queue_id, offset)
+
+    def get(self, group: str, topic: str, queue_id: int) -> int | None:
+        """Return an offset, None when the group never committed one."""
+        return self._hot.committed_offset(group, topic, queue_id)
+
+    def pulled(self, group: str, topic: str, queue_id: int) -> int | None:
+        """Return where the last pull of a queue ended."""
+        return self._hot.pulled_offset(group, topic, queue_id)
+
+    def reset(self, group: str, topic: str, queue_id: int, offset: int) -> None:
+        """Send the group's readers of a queue to an offset with their next pull."""
+        self._hot.reset_offset(group, topic, queue_id, offset)
+
+    def of(self, group: str, topic: str) -> dict[int, int]:
+        """Return a group's offsets on a topic, by queue."""
+        return self._hot.offsets().get(f"{topic}{SEPARATOR}{group}", {})
+
+    def topics_of(self, group: str) -> list[str]:
+        """Topics on which a group has offsets."""
+        return sorted(topic for topic, of_group in self._pairs() if of_group == group)
+
+    def groups_of(self, topic: str) -> list[str]:
+        """Groups that have offsets on a topic."""
+        return sorted(group for of_topic, group in self._pairs() if of_topic == topic)
+
+    def drop(self, *, topic: str | None = None, group: str | None = None) -> None:
+        """Forget the offsets of a topic, of a group, or of one group on one topic."""
+        self._hot.drop_offsets(topic=topic, group=group)
+
+    def _pairs(self) -> list[tuple[str, str]]:
+        pairs = (key.split(SEPARATOR) for key in self._hot.offsets())
+        return [(pair[0], pair[1]) for pair in pairs if len(pair) == 2]

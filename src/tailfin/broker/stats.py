@@ -1,0 +1,126 @@
+"""Rates over the last minute, hour and day, from samples of the engine's totals."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from tailfin.wire.bodies.stats import BrokerStatsData, BrokerStatsItem
+
+SAMPLE_S = 10.0
+MINUTE_SAMPLES = 7
+HOUR_SAMPLES = 7
+HOUR_EVERY_S = 600.0
+DAY_SAMPLES = 25
+DAY_EVERY_S = 3600.0
+SECONDS_KEPT = 601
+
+
+def over(samples: "deque[tuple[float, int]]") -> BrokerStatsItem:
+    """Return how much happened between the first and the last sample, and how much a second."""
+    if len(samples) < 2:
+        return BrokerStatsItem()
+    (begin, first), (end, last) = samples[0], samples[-1]
+    return BrokerStatsItem(sum=last - first, tps=(last - first) / (end - begin) if end > begin else 0.0)
+
+
+@dataclass(slots=True)
+class History:
+    """Samples of one counter: 10 s apart for the minute, 10 min for the hour, 1 h for the day."""
+
+    minute: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=MINUTE_SAMPLES))
+    hour: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=HOUR_SAMPLES))
+    day: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=DAY_SAMPLES))
+
+    def add(self, now: float, total: int, began: float) -> None:
+        """Take a sample; a counter seen for the first time stood at 0 when the sampling began."""
+        for samples, every in ((self.minute, 0.0), (self.hour, HOUR_EVERY_S), (self.day, DAY_EVERY_S)):
+            if not samples:
+                samples.append((began, 0))
+            if now - samples[-1][0] >= every:
+                samples.append((now, total))
+
+
+class Stats:
+    """Histories of every counter, by RocketMQ's name of the statistic and its key."""
+
+    def __init__(
+        self,
+        counters: Callable[[], Mapping[str, Mapping[str, int]]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._counters = counters
+        self._clock = clock
+        self._histories: dict[str, dict[str, History]] = {}
+        self._last_sample = clock()
+
+    def sample(self) -> None:
+        """Take one sample of every counter."""
+        now = self._clock()
+        for name, totals in self._counters().items():
+            histories = self._histories.setdefault(name, {})
+            for key, total in totals.items():
+                if key not in histories:
+                    histories[key] = History()
+                histories[key].add(now, total, self._last_sample)
+        self._last_sample = now
+
+    def rates(self, name: str, key: str) -> BrokerStatsData | None:
+        """Return the rates over minute, hour and day; None for a statistic nobody counts."""
+        history = self._histories.get(name, {}).get(key)
+        if history is None:
+            return None
+        return BrokerStatsData(
+            stats_minute=over(history.minute), stats_hour=over(history.hour), stats_day=over(history.day)
+        )
+
+    def per_second(self, name: str, key: str) -> float:
+        """Return the rate over the last minute, 0 when there is none."""
+        history = self._histories.get(name, {}).get(key)
+        return over(history.minute).tps if history else 0.0
+
+    def forget(self, *, topic: str | None = None, group: str | None = None) -> None:
+        """Drop the histories of a topic or a group that was deleted."""
+        for histories in self._histories.values():
+            for key in list(histories):
+                parts = key.split("@")
+                if topic in parts if topic else group in parts[1:]:
+                    del histories[key]
+
+
+class Seconds:
+    """Totals of the last ten minutes, one a second: the three rates that `brokerStatus` shows."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._samples: deque[tuple[float, dict[str, int]]] = deque(maxlen=SECONDS_KEPT)
+
+    def add(self, totals: dict[str, int]) -> None:
+        """Take the totals of this second."""
+        self._samples.append((self._clock(), totals))
+
+    def text(self, name: str) -> str:
+        """Return the rates over 10 s, 1 min and 10 min, as RocketMQ prints them."""
+        return " ".join(str(self._rate(name, span)) for span in (10, 60, 600))
+
+    def _rate(self, name: str, span: int) -> float:
+        if len(self._samples) < 2:
+            return 0.0
+        begin, first = self._samples[-min(len(self._samples), span + 1)]
+        end, last = self._samples[-1]
+        return (last.get(name, 0) - first.get(name, 0)) / (end - begin) if end > begin else 0.0
+
+
+class Days:
+    """Totals at the last two midnights."""
+
+    def __init__(self) -> None:
+        self.yesterday: dict[str, int] = {}
+        self.today: dict[str, int] = {}
+        self._day = time.localtime().tm_yday
+
+    def turn(self, totals: dict[str, int]) -> None:
+        """At a new day, keep the totals of its morning."""
+        if (day := time.localtime().tm_yday) != self._day:
+            self._day = day
+            self.yesterday, self.today = self.today, dict(totals)

@@ -1,0 +1,180 @@
+"""The topics of a broker: `topics.json`, system topics, creation by the first message."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from tailfin.broker import names
+from tailfin.broker.attributes import changed_attributes
+from tailfin.broker.config_file import ConfigFile, following
+from tailfin.config.broker import BrokerConfig
+from tailfin.wire.bodies.common import DataVersion
+from tailfin.wire.bodies.topics import Perm, TopicConfig, TopicConfigSerializeWrapper
+
+READ_WRITE = Perm.READ | Perm.WRITE
+
+BENCHMARK_QUEUES = 1024
+CLUSTER_TOPIC_QUEUES = 16
+SCHEDULE_QUEUES = 18
+
+OnChange = Callable[[list[TopicConfig]], None]
+
+
+class TopicTable:
+    """Every topic this broker holds.
+
+    `on_change` hears of each topic that was made or changed, `on_delete` of each that went: the rulebook
+    and the name servers follow from there.
+    """
+
+    def __init__(self, folder: Path, config: BrokerConfig) -> None:
+        self.config = config
+        self.version = DataVersion()
+        self.on_change: OnChange = lambda topics: None
+        self.on_delete: Callable[[str], None] = lambda name: None
+        self.file = ConfigFile(folder / "topics.json", TopicConfigSerializeWrapper)
+        self._topics: dict[str, TopicConfig] = {}
+        self._system: set[str] = set()
+
+    def load(self) -> None:
+        """Read the file, then put every system topic in its place."""
+        if content := self.file.read():
+            self.version = content.data_version
+            for name, topic in content.topic_config_table.items():
+                self._topics[name] = replace(topic, topic_name=name)
+        for topic in system_topics(self.config):
+            name = name_of(topic)
+            self._system.add(name)
+            # What an operator or an earlier start made of queue numbers stays.
+            if name == names.DEFAULT_TOPIC or name not in self._topics:
+                self._topics[name] = topic
+
+    def snapshot(self) -> TopicConfigSerializeWrapper:
+        """Return the table as the file holds it."""
+        return TopicConfigSerializeWrapper(
+            topic_config_table=dict(sorted(self._topics.items())), data_version=self.version
+        )
+
+    def get(self, name: str) -> TopicConfig | None:
+        """Return a topic."""
+        return self._topics.get(name)
+
+    def all(self) -> list[TopicConfig]:
+        """Return every topic."""
+        return list(self._topics.values())
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._topics
+
+    def is_system(self, name: str) -> bool:
+        """Whether a topic is RocketMQ's own."""
+        return name in self._system or name.startswith(names.SYSTEM_PREFIX)
+
+    def system(self) -> list[str]:
+        """Names of the system topics, sorted."""
+        return sorted(self._system)
+
+    def put(self, topics: Iterable[TopicConfig]) -> list[TopicConfig]:
+        """Make or change topics and tell the others; return those that are new or differ."""
+        fresh = [topic for topic in topics if self._topics.get(name_of(topic)) != topic]
+        if fresh:
+            self._topics.update({name_of(topic): topic for topic in fresh})
+            self.version = following(self.version)
+            self.on_change(fresh)
+        return fresh
+
+    def create_for_send(
+        self, name: str, default_topic: str, queues_wanted: int, sys_flag: int = 0
+    ) -> TopicConfig | None:
+        """Make the topic of a first message after its default topic; None when that may not be inherited."""
+        if found := self._topics.get(name):
+            return found
+        parent = self._topics.get(default_topic)
+        if parent is None or not parent.perm & Perm.INHERIT or names.topic_trouble(name):
+            return None
+        queues = max(min(queues_wanted, parent.write_queue_nums), 0)
+        return self._create(
+            TopicConfig(
+                topic_name=name,
+                read_queue_nums=queues,
+                write_queue_nums=queues,
+                perm=int(parent.perm & ~Perm.INHERIT),
+                topic_filter_type=parent.topic_filter_type,
+                topic_sys_flag=sys_flag,
+            )
+        )
+
+    def create_for_group(
+        self, name: str, queues: int, *, order: bool = False, sys_flag: int = 0, perm: int = READ_WRITE
+    ) -> TopicConfig:
+        """Return a group's retry or dead letter topic, made when it is not there."""
+        if found := self._topics.get(name):
+            return found
+        return self._create(
+            TopicConfig(
+                topic_name=name,
+                read_queue_nums=queues,
+                write_queue_nums=queues,
+                perm=int(perm),
+                topic_sys_flag=sys_flag,
+                order=order,
+            )
+        )
+
+    def _create(self, topic: TopicConfig) -> TopicConfig:
+        self.put([topic])
+        return topic
+
+    def with_attributes(self, topic: TopicConfig, text: str | None) -> TopicConfig:
+        """Return a topic with attributes changed by text like `+key=value,-key`, or raise `ValueError`."""
+        current = self._topics.get(name_of(topic))
+        before = dict(current.attributes) if current else {}
+        attributes = changed_attributes(
+            before, text or "", new=current is None, mixed_allowed=self.config.enableMixedMessageType
+        )
+        return replace(topic, attributes=attributes)
+
+    def delete(self, name: str) -> bool:
+        """Forget a topic; false when there was none."""
+        if self._topics.pop(name, None) is None:
+            return False
+        self.version = following(self.version)
+        self.on_delete(name)
+        return True
+
+
+def name_of(topic: TopicConfig) -> str:
+    """Return the name of a topic; in the table each has one."""
+    assert topic.topic_name is not None
+    return topic.topic_name
+
+
+def system_topics(config: BrokerConfig) -> list[TopicConfig]:
+    """List the topics that a broker always has."""
+
+    def made(name: str, queues: int, perm: int = READ_WRITE) -> TopicConfig:
+        return TopicConfig(topic_name=name, read_queue_nums=queues, write_queue_nums=queues, perm=int(perm))
+
+    def open_if(allowed: bool) -> int:
+        return Perm.INHERIT | READ_WRITE if allowed else Perm.INHERIT
+
+    topics = [
+        made(names.SELF_TEST_TOPIC, 1),
+        made(names.BENCHMARK_TOPIC, BENCHMARK_QUEUES),
+        made(config.brokerClusterName, CLUSTER_TOPIC_QUEUES, open_if(config.clusterTopicEnable)),
+        made(config.brokerName, 1, open_if(config.brokerTopicEnable)),
+        made(names.OFFSET_MOVED_TOPIC, 1),
+        made(names.SCHEDULE_TOPIC, SCHEDULE_QUEUES),
+        made(f"{config.brokerClusterName}_REPLY_TOPIC", 1),
+        made(f"rmq_sys_REVIVE_LOG_{config.brokerClusterName}", config.reviveQueueNum),
+        made(f"rmq_sys_SYNC_BROKER_MEMBER_{config.brokerName}", 1, Perm.INHERIT),
+        made(names.HALF_TOPIC, 1),
+        made(names.OP_TOPIC, 1),
+    ]
+    if config.autoCreateTopicEnable:
+        topics.append(made(names.DEFAULT_TOPIC, config.defaultTopicQueueNums, Perm.INHERIT | READ_WRITE))
+    if config.traceTopicEnable:
+        topics.append(made(config.msgTraceTopicName, 1))
+    if config.timerWheelEnable:
+        topics.append(made(names.TIMER_TOPIC, 1))
+    return topics

@@ -1,0 +1,126 @@
+"""Name server and brokers in one process: what `tailfin start` runs and tests use."""
+
+import asyncio
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tailfin.broker.address import local_address
+from tailfin.broker.app import Broker
+from tailfin.config import BrokerSettings
+from tailfin.config.namesrv import NamesrvSettings
+from tailfin.namesrv import NameServer
+
+SMALL_FILES: Mapping[str, object] = {
+    "mappedFileSizeCommitLog": 64 << 20,
+    "mappedFileSizeConsumeQueue": 20 * 30_000,
+    "maxHashSlotNum": 100_000,
+    "maxIndexNum": 400_000,
+}
+"""Sizes for data that is thrown away; a directory to keep has RocketMQ's, so that it can move."""
+
+EVERYWHERE = ("0.0.0.0", "::")
+
+
+class Node:
+    """A name server and one broker, or several.
+
+    Args:
+        data: where everything is kept.
+        host: address to listen at; clients are told it, or this host's own if it is `0.0.0.0`.
+        namesrv_port: port of the name server; 0: any free one.
+        broker_port: port of the broker; 0: any free one. Only one broker can have a fixed port.
+        brokers: how many brokers, each with its own name.
+        small_files: for data that is thrown away.
+        settings: settings of `broker.conf` for every broker.
+    """
+
+    def __init__(
+        self,
+        data: Path,
+        *,
+        host: str = "127.0.0.1",
+        namesrv_port: int = 0,
+        broker_port: int = 0,
+        brokers: int = 1,
+        small_files: bool = False,
+        settings: Mapping[str, object] | None = None,
+    ) -> None:
+        if brokers < 1 or (brokers > 1 and broker_port):
+            raise ValueError("brokers must be at least 1, and several of them take free ports")
+        self._data = data
+        self._host = host
+        self._namesrv_port = namesrv_port
+        self._broker_port = broker_port
+        self._count = brokers
+        self._settings = {**(SMALL_FILES if small_files else {}), **(settings or {})}
+        self.brokers: list[Broker] = []
+        self._name_server: NameServer | None = None
+
+    @property
+    def namesrv(self) -> str:
+        """Address of the name server, as clients take it."""
+        assert self._name_server is not None
+        return f"{self._told_host}:{self._name_server.port}"
+
+    @property
+    def broker(self) -> Broker:
+        """The first broker."""
+        return self.brokers[0]
+
+    @property
+    def _told_host(self) -> str:
+        return local_address() if self._host in EVERYWHERE else socket.gethostbyname(self._host)
+
+    async def start(self) -> None:
+        """Start the name server, then the brokers; they serve when this returns."""
+        self._name_server = NameServer(
+            NamesrvSettings.of(
+                {
+                    "listenPort": self._namesrv_port,
+                    "bindAddress": self._host,
+                    "kvConfigPath": str(self._data / "namesrv" / "kvConfig.json"),
+                    "configStorePath": str(self._data / "namesrv" / "namesrv.properties"),
+                }
+            )
+        )
+        await self._name_server.start()
+        try:
+            for number in range(self._count):
+                broker = Broker(self._broker_settings(number))
+                await broker.start()
+                self.brokers.append(broker)
+        except BaseException:
+            await self.stop()
+            raise
+
+    def _broker_settings(self, number: int) -> BrokerSettings:
+        name = f"broker-{chr(ord('a') + number)}" if number < 26 else f"broker-{number}"
+        return BrokerSettings.of(
+            {
+                "brokerName": name,
+                "namesrvAddr": self.namesrv,
+                "brokerIP1": self._told_host,
+                "bindAddress": self._host,
+                "listenPort": self._broker_port,
+                "storePathRootDir": str(self._data / name),
+                **self._settings,
+            }
+        )
+
+    async def stop(self) -> None:
+        """Stop the brokers, then the name server."""
+        await asyncio.gather(*(broker.stop() for broker in self.brokers))
+        if self._name_server:
+            await self._name_server.stop()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        await self.stop()

@@ -1,0 +1,109 @@
+"""How brokers leave the tables: on request, by a closed connection, by silence."""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from tailfin.namesrv.tables import MASTER_ID, Address, Tables
+from tailfin.wire.bodies.topics import Perm
+
+log = logging.getLogger("tailfin.namesrv")
+
+
+class Leaving(NamedTuple):
+    """A broker process to remove."""
+
+    cluster: str
+    name: str
+    address: str
+    broker_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeastIdGone:
+    """A broker whose member with the smallest id has left others behind."""
+
+    name: str
+    offline_address: str
+
+
+def remove(tables: Tables, leaving: Iterable[Leaving]) -> list[LeastIdGone]:
+    """Remove brokers: life and filters, address, cluster, and then all their topics in one pass."""
+    gone: set[str] = set()
+    reduced: set[str] = set()
+    to_tell: dict[str, LeastIdGone] = {}
+    for each in leaving:
+        where = Address(each.cluster, each.address)
+        tables.lives.pop(where, None)
+        tables.filter_servers.pop(where, None)
+        tables.changes += 1
+        broker = tables.brokers.get(each.name)
+        if broker is None:
+            continue
+        was_least = each.broker_id == broker.least_id
+        broker.members = {key: value for key, value in broker.members.items() if value != each.address}
+        log.info("broker %s %d at %s has left", each.name, each.broker_id, each.address)
+        if broker.members:
+            reduced.add(each.name)
+            if was_least:
+                to_tell[each.name] = LeastIdGone(each.name, each.address)
+            continue
+        del tables.brokers[each.name]
+        to_tell.pop(each.name, None)
+        gone.add(each.name)
+        _leave_cluster(tables, broker.cluster, each.name)
+    _clean_topics(tables, gone, reduced - gone)
+    return list(to_tell.values())
+
+
+def _leave_cluster(tables: Tables, cluster: str, name: str) -> None:
+    names = tables.clusters.get(cluster, set())
+    names.discard(name)
+    if not names:
+        tables.clusters.pop(cluster, None)
+
+
+def _clean_topics(tables: Tables, gone: set[str], reduced: set[str]) -> None:
+    headless = {
+        name
+        for name in reduced
+        if tables.brokers[name].acting_master and MASTER_ID not in tables.brokers[name].members
+    }
+    if not gone and not headless:
+        return
+    for topic, of_topic in list(tables.queues.items()):
+        for name in [name for name in of_topic if name in gone]:
+            tables.drop_queues(topic, name)
+        for name in [name for name in of_topic if name in headless]:
+            data = of_topic[name]
+            tables.put_queues(topic, replace(data, perm=data.perm & ~int(Perm.WRITE)))
+
+
+def on_connection(tables: Tables, connection: int) -> list[Leaving]:
+    """Return the brokers whose registration came over a connection that is closed now."""
+    return [
+        leaving
+        for where, life in tables.lives.items()
+        if life.connection == connection and (leaving := _leaving(tables, where))
+    ]
+
+
+def silent(tables: Tables, now_ms: int) -> list[tuple[Leaving, int | None]]:
+    """Return the brokers that have been silent for too long, with their connections."""
+    found = []
+    for where, life in tables.lives.items():
+        if life.seen_ms + life.timeout_ms < now_ms and (leaving := _leaving(tables, where)):
+            log.warning("%s has been silent for over %d ms", where.address, life.timeout_ms)
+            found.append((leaving, life.connection))
+    return found
+
+
+def _leaving(tables: Tables, where: Address) -> Leaving | None:
+    for broker in tables.brokers.values():
+        if broker.cluster == where.cluster:
+            for broker_id, address in broker.members.items():
+                if address == where.address:
+                    return Leaving(where.cluster, broker.name, address, broker_id)
+    # Nobody has the address any more: nothing to clean but the sign of life.
+    return Leaving(where.cluster, "", where.address, -1)

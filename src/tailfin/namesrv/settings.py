@@ -1,0 +1,42 @@
+"""The settings in force, and changes of them that arrive over the wire."""
+
+import logging
+
+from tailfin.config import files, properties
+from tailfin.config.namesrv import NamesrvConfig, NamesrvSettings
+from tailfin.wire.codes import ResponseCode
+from tailfin.wire.error import RemotingError
+
+log = logging.getLogger("tailfin.namesrv")
+
+
+class LiveSettings:
+    """Settings that can change while the server runs; what reads them reads `now` each time."""
+
+    def __init__(self, settings: NamesrvSettings) -> None:
+        self._settings = settings
+
+    @property
+    def now(self) -> NamesrvConfig:
+        """Return the name server's settings in force."""
+        return self._settings.namesrv
+
+    def text(self) -> str:
+        """Return every setting as properties text."""
+        return properties.text(self._settings.all())
+
+    def change(self, text: str) -> None:
+        """Take properties text: check it, write it to the file, then let it be in force."""
+        try:
+            values = properties.parse(text)
+            changed = self._settings.changed(values)
+        except ValueError as error:
+            raise RemotingError(ResponseCode.INVALID_PARAMETER, str(error)) from None
+        if fixed := sorted(values.keys() & self.now.fixed_keys()):
+            remark = f"Can not update config in black list: {', '.join(fixed)}"
+            raise RemotingError(ResponseCode.NO_PERMISSION, remark)
+        path = self.now.stored_at()
+        before = path.read_text() if path.exists() else ""
+        files.replace_file(path, properties.changed(before, values).encode())
+        self._settings = changed
+        log.info("settings changed: %s", ", ".join(f"{key}={value}" for key, value in values.items()))

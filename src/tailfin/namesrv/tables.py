@@ -1,0 +1,115 @@
+"""What a name server knows: topics, brokers, clusters, who lives. Nothing of it is on disk.
+
+One event loop owns the tables, so there are no locks: a change is whole before the next request is looked
+at. `changes` counts every change of what a route can show; whoever keeps an answer keeps that number with it.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from tailfin.wire.bodies.common import DataVersion
+from tailfin.wire.bodies.routes import BrokerData, QueueData
+from tailfin.wire.bodies.topics import TopicQueueMappingInfo
+
+MASTER_ID = 0
+
+
+class Address(NamedTuple):
+    """A broker process: an address may serve several clusters."""
+
+    cluster: str
+    address: str
+
+
+@dataclass(slots=True)
+class Broker:
+    """The members of a broker name, by id."""
+
+    cluster: str
+    name: str
+    members: dict[int, str] = field(default_factory=dict)
+    acting_master: bool = False
+    zone: str | None = None
+
+    @property
+    def least_id(self) -> int | None:
+        """Return the smallest id of a live member."""
+        return min(self.members, default=None)
+
+    def data(self) -> BrokerData:
+        """Return what clients are told of it."""
+        return BrokerData(
+            cluster=self.cluster,
+            broker_name=self.name,
+            broker_addrs=dict(self.members),
+            enable_acting_master=self.acting_master,
+            zone_name=self.zone,
+        )
+
+
+@dataclass(slots=True)
+class Life:
+    """The last sign of a broker process."""
+
+    seen_ms: int
+    timeout_ms: int
+    data_version: DataVersion
+    connection: int | None
+    ha_address: str
+
+
+@dataclass(slots=True)
+class Tables:
+    """All tables; `registration` and `removal` change them, `routes` and `lists` read them."""
+
+    queues: dict[str, dict[str, QueueData]] = field(default_factory=dict)
+    brokers: dict[str, Broker] = field(default_factory=dict)
+    clusters: dict[str, set[str]] = field(default_factory=dict)
+    lives: dict[Address, Life] = field(default_factory=dict)
+    filter_servers: dict[Address, list[str]] = field(default_factory=dict)
+    mappings: dict[str, dict[str, TopicQueueMappingInfo]] = field(default_factory=dict)
+    changes: int = 0
+
+    def put_queues(self, topic: str, data: QueueData) -> None:
+        """Set a topic's queues on a broker."""
+        of_topic = self.queues.setdefault(topic, {})
+        if of_topic.get(data.broker_name) != data:
+            of_topic[data.broker_name] = data
+            self.changes += 1
+
+    def drop_queues(self, topic: str, broker_name: str) -> None:
+        """Remove a topic from a broker, and the topic when it was the last one."""
+        of_topic = self.queues.get(topic, {})
+        if of_topic.pop(broker_name, None) is not None:
+            self.changes += 1
+        if not of_topic:
+            self.queues.pop(topic, None)
+        mapped = self.mappings.get(topic, {})
+        mapped.pop(broker_name, None)
+        if not mapped:
+            self.mappings.pop(topic, None)
+
+    def topics_of(self, broker_name: str) -> Iterator[str]:
+        """Yield the topics that a broker has; the table may change meanwhile."""
+        return (topic for topic, of_topic in list(self.queues.items()) if broker_name in of_topic)
+
+    def change_perm(self, broker_name: str, change: Callable[[int], int]) -> int:
+        """Change what may be done with all of a broker's topics; return how many those are."""
+        count = 0
+        for topic in self.topics_of(broker_name):
+            data = self.queues[topic][broker_name]
+            self.put_queues(topic, replace(data, perm=change(data.perm)))
+            count += 1
+        return count
+
+    def seen(self, address: Address, now_ms: int) -> None:
+        """Note a sign of life of a broker that is registered."""
+        life = self.lives.get(address)
+        if life:
+            life.seen_ms = now_ms
+
+    def data_version(self, address: Address) -> DataVersion | None:
+        """Return the version of the topics that a broker registered last."""
+        life = self.lives.get(address)
+        return life.data_version if life else None

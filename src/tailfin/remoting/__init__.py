@@ -1,0 +1,8 @@
+"""Requests and responses: `client` to other servers, `server` over the engine's sockets."""
+
+from tailfin._engine import Event, HotPath, Request
+from tailfin.remoting.client import Client
+from tailfin.remoting.dispatch import Hook, Response, handles
+from tailfin.remoting.server import Server
+
+__all__ = ["Client", "Event", "Hook", "HotPath", "Request", "Response", "Server", "handles"]

@@ -1,0 +1,100 @@
+import pytest
+
+from tailfin.broker.locks import LOCK_LIVES_S, QueueLocks
+from tailfin.broker.stats import Seconds, Stats
+from tailfin.wire.bodies.common import MessageQueue
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def queue(number: int) -> MessageQueue:
+    return MessageQueue(topic="T", broker_name="b", queue_id=number)
+
+
+@pytest.mark.shows("OR-04")
+def test_queue_belongs_to_the_first_who_locks_it() -> None:
+    locks = QueueLocks(Clock())
+    assert locks.lock("G", "a", [queue(0), queue(1)]) == [queue(0), queue(1)]
+    assert locks.lock("G", "b", [queue(1), queue(2)]) == [queue(2)]
+    assert locks.lock("H", "b", [queue(1)]) == [queue(1)]
+
+
+def test_lock_that_is_not_renewed_is_lost() -> None:
+    clock = Clock()
+    locks = QueueLocks(clock)
+    locks.lock("G", "a", [queue(0)])
+    clock.now = LOCK_LIVES_S
+    assert locks.lock("G", "b", [queue(0)]) == []
+    clock.now = LOCK_LIVES_S + 1
+    assert not locks.any_held("G")
+    assert locks.lock("G", "b", [queue(0)]) == [queue(0)]
+    assert locks.lock("G", "a", [queue(0)]) == []
+
+
+def test_only_the_owner_unlocks() -> None:
+    locks = QueueLocks(Clock())
+    locks.lock("G", "a", [queue(0)])
+    locks.unlock("G", "b", [queue(0)])
+    assert locks.any_held("G")
+    locks.unlock("G", "a", [queue(0), queue(7)])
+    assert not locks.any_held("G")
+
+
+def test_old_locks_take_no_memory() -> None:
+    clock = Clock()
+    locks = QueueLocks(clock)
+    locks.lock("G", "a", [queue(0)])
+    clock.now = 20 * LOCK_LIVES_S
+    locks.forget()
+    assert locks._groups == {}
+
+
+def test_rates_come_from_samples() -> None:
+    clock = Clock()
+    totals = {"TOPIC_PUT_NUMS": {"T": 0}}
+    stats = Stats(lambda: totals, clock)
+    for second in range(10, 100, 10):
+        clock.now = float(second)
+        totals["TOPIC_PUT_NUMS"]["T"] += 50
+        stats.sample()
+    found = stats.rates("TOPIC_PUT_NUMS", "T")
+    assert found is not None
+    assert found.stats_minute is not None
+    assert found.stats_minute.tps == pytest.approx(5.0)
+    assert found.stats_minute.sum == 300
+    assert stats.rates("TOPIC_PUT_NUMS", "U") is None
+    assert stats.per_second("TOPIC_PUT_NUMS", "U") == 0.0
+
+
+def test_counter_seen_first_counts_from_zero() -> None:
+    clock = Clock()
+    totals: dict[str, dict[str, int]] = {}
+    stats = Stats(lambda: totals, clock)
+    clock.now = 10.0
+    totals["TOPIC_PUT_NUMS"] = {"T": 20}
+    stats.sample()
+    assert stats.per_second("TOPIC_PUT_NUMS", "T") == pytest.approx(2.0)
+
+
+def test_deleted_topic_and_group_are_forgotten() -> None:
+    totals = {"TOPIC_PUT_NUMS": {"T": 1, "U": 1}, "GROUP_GET_NUMS": {"T@G": 1, "U@G": 1, "U@H": 1}}
+    stats = Stats(lambda: totals, Clock())
+    stats.sample()
+    stats.forget(topic="T")
+    stats.forget(group="G")
+    assert {key for each in stats._histories.values() for key in each} == {"U", "U@H"}
+
+
+def test_three_rates_are_printed_as_rocketmq_does() -> None:
+    clock = Clock()
+    seconds = Seconds(clock)
+    assert seconds.text("put") == "0.0 0.0 0.0"
+    for second in range(601):
+        clock.now = float(second)
+        seconds.add({"put": second * 2})
+    assert seconds.text("put") == "2.0 2.0 2.0"
