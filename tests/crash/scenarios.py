@@ -142,7 +142,7 @@ def failed_queue_sync(root: Path) -> None:
 def cut_short_under_reader(root: Path) -> None:
     store = open_store(root)
     history = stores.fill(store, 100, random.Random(7))
-    size = int(str(stores.SMALL["mappedFileSizeCommitLog"]))
+    size = stores.LOG_FILE_BYTES
     stores.wait_dispatched(store, history)
     store.flush()
     held = store.message_at(0)
@@ -164,7 +164,7 @@ def cut_short_under_reader(root: Path) -> None:
 def cut_short_under_writer(root: Path) -> None:
     store = open_store(root)
     history = stores.fill(store, 100, random.Random(8))
-    size = int(str(stores.SMALL["mappedFileSizeCommitLog"]))
+    size = stores.LOG_FILE_BYTES
     last = history.end // size * size
     os.truncate(root / "commitlog" / f"{last:020}", 0)
     statuses = {refused(lambda: store.append("Orders", b"x" * 100)).status for _ in range(5)}

@@ -14,10 +14,12 @@ from tailfin.config.store import StoreConfig
 from tailfin.store.check import Check, Finding
 from tailfin.store.offline import StoreFiles
 
+LOG_FILE_BYTES = 4096
+INDEX_SLOTS = 20
 SMALL: dict[str, object] = {
-    "mappedFileSizeCommitLog": 4096,
+    "mappedFileSizeCommitLog": LOG_FILE_BYTES,
     "mappedFileSizeConsumeQueue": 20 * 12,
-    "maxHashSlotNum": 20,
+    "maxHashSlotNum": INDEX_SLOTS,
     "maxIndexNum": 50,
     "flushIntervalCommitLog": 20,
     "flushIntervalConsumeQueue": 20,
@@ -25,6 +27,7 @@ SMALL: dict[str, object] = {
 }
 TOPICS = ("Orders", "Bills", "Audit")
 QUEUES = 2
+FIRST_TIME_MS = 1_700_000_000_000
 
 Place = tuple[str, int]
 """A topic and one of its queues."""
@@ -126,9 +129,9 @@ def fill(store: LogStore, count: int, rng: random.Random, history: History | Non
 
 
 def wait_dispatched(store: LogStore, history: History) -> None:
-    """Wait until the last message is in its queue, and so all of them are."""
-    last = history.messages[-1]
-    assert store.wait_for(*last.place, last.queue_offset, 10)
+    """Wait until the last message is in its queue and in the index, and so all of them are."""
+    messages, _ = store.read_log(history.messages[-1].physical_offset, 1, timeout=10)
+    assert messages
 
 
 def read_queue(store: LogStore, place: Place, start: int | None = None) -> tuple[list[Message], list[int]]:
@@ -194,7 +197,10 @@ def copy(source: Path, target: Path) -> Path:
 
 
 def make_pair(folder: Path, seed: int, count: int = 120) -> tuple[Path, Path, History]:
-    """Make the same store twice: closed in order, and as a kill would leave it."""
+    """Make the same store twice: closed in order, and as a kill would leave it.
+
+    A seed gives the same bytes in every run, but for the names of index files and the times of birth.
+    """
     rng = random.Random(seed)
     live = folder / "live"
     # Queues and checkpoint reach their files when asked to, not by the clock: half of them lag behind.
@@ -203,37 +209,54 @@ def make_pair(folder: Path, seed: int, count: int = 120) -> tuple[Path, Path, Hi
     wait_dispatched(store, history)
     store.flush()
     store.flush_queues()
-    flushed = len(history.messages)
+    flushed = history.messages[-1]
     fill(store, count // 3, rng, history)
     wait_dispatched(store, history)
     unclean = copy(live, folder / "unclean")
     store.close()
     clean = live.rename(folder / "clean")
-    for root in (clean, unclean):
-        _spread_times(root, history, flushed)
+    _leave_one_file_ahead(unclean, history)
+    _set_times(clean, history, history.messages[-1])
+    _set_times(unclean, history, flushed)
     return clean, unclean, history
 
 
-def _spread_times(root: Path, history: History, flushed: int) -> None:
-    """Date the flushed messages back by a second each, as if the store had run for minutes.
+def _leave_one_file_ahead(root: Path, history: History) -> None:
+    """Leave one unused log file, however many the preparing thread had made when the copy was taken."""
+    ahead = (history.end // LOG_FILE_BYTES + 1) * LOG_FILE_BYTES
+    for path in (root / "commitlog").iterdir():
+        if int(path.name) > ahead:
+            path.unlink()
+    (root / "commitlog" / f"{ahead:020}").write_bytes(bytes(LOG_FILE_BYTES))
+
+
+def _set_times(root: Path, history: History, flushed: Written) -> None:
+    """Give each message a second of its own, as if the store had run for minutes.
 
     Recovery keeps three seconds of distance from the checkpoint; a store made in milliseconds would always
     be read from its beginning.
     """
-    size = int(str(SMALL["mappedFileSizeCommitLog"]))
-    time_at = 56
-    times = {}
-    for index, message in enumerate(history.messages[:flushed]):
-        start, position = divmod(message.physical_offset, size)
-        with (root / "commitlog" / f"{start * size:020}").open("r+b") as file:
-            file.seek(position + time_at)
-            (stored,) = struct.unpack(">q", file.read(8))
-            times[index] = stored - (flushed - index) * 1000
-            file.seek(position + time_at)
-            file.write(struct.pack(">q", times[index]))
+    times = {
+        message.physical_offset: FIRST_TIME_MS + 1000 * index
+        for index, message in enumerate(history.messages)
+    }
+    for offset, time in times.items():
+        start, position = divmod(offset, LOG_FILE_BYTES)
+        with (root / "commitlog" / f"{start * LOG_FILE_BYTES:020}").open("r+b") as file:
+            file.seek(position + 56)
+            file.write(struct.pack(">q", time))
+    for path in (root / "index").iterdir():
+        _set_index_times(path, times)
     with (root / "checkpoint").open("r+b") as file:
-        fields = list(struct.unpack(">qqq", file.read(24)))
-        if (root / "abort").exists():
-            fields[:2] = [times[flushed - 1]] * 2
-        file.seek(0)
-        file.write(struct.pack(">qqq", *fields))
+        file.write(struct.pack(">qqq", *[times[flushed.physical_offset]] * 3))
+
+
+def _set_index_times(path: Path, times: dict[int, int]) -> None:
+    data = bytearray(path.read_bytes())
+    _, _, first, last, _, count = struct.unpack_from(">qqqqii", data)
+    struct.pack_into(">qq", data, 0, times[first], times[last])
+    for number in range(1, count):
+        entry_at = 40 + 4 * INDEX_SLOTS + 20 * number
+        (offset,) = struct.unpack_from(">q", data, entry_at + 4)
+        struct.pack_into(">i", data, entry_at + 12, (times[offset] - times[first]) // 1000)
+    path.write_bytes(data)

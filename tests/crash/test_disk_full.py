@@ -157,10 +157,11 @@ def test_queues_that_find_no_space_stop_writes_lose_nothing_and_go_on(tmp_path: 
     """The queues have a disk of their own here, and that one is full."""
     rng, history = random.Random(5), History()
     root = tmp_path / "store"
-    with tmpfs(tmp_path / "queues", size="64k") as queues:
+    # With the ballast gone there is room for all that a writer may append before the queues are written out.
+    with tmpfs(tmp_path / "queues", size="1m") as queues:
         settings = {**SETTINGS, "storePathConsumeQueue": str(queues / "consumequeue")}
         ballast = queues / "ballast"
-        ballast.write_bytes(bytes(40_000))
+        ballast.write_bytes(bytes(1_024_000))
         with Store(root, stores.config(root, **settings)) as store:
             refused = _fill_up(store, history, rng)
             assert refused.status == "SERVICE_NOT_AVAILABLE"

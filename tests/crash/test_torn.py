@@ -9,7 +9,7 @@ from tests.crash.stores import History, Written
 
 
 def _log_file(root: Path, offset: int) -> tuple[Path, int]:
-    size = int(str(stores.SMALL["mappedFileSizeCommitLog"]))
+    size = stores.LOG_FILE_BYTES
     start, position = divmod(offset, size)
     return root / "commitlog" / f"{start * size:020}", position
 

@@ -2,6 +2,14 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+/// A single store time further in the future than this is damage, not a clock that was set back.
+const FUTURE_MAX_MS: i64 = 86_400_000;
+
+/// Whether a store time is one that only damage leads to, if the one before it is not such a time too.
+pub fn is_far_ahead(time_ms: i64) -> bool {
+    time_ms > coarse_now_ms() + FUTURE_MAX_MS
+}
+
 /// Milliseconds since the epoch.
 pub fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

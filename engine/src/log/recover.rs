@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::checkpoint::{Checkpoint, Values};
-use super::clock::now_ms;
+use super::clock::is_far_ahead;
 use super::commit_log::CommitLog;
 use super::derived::{Derived, Taken};
 use super::mend::belongs;
@@ -26,8 +26,6 @@ use crate::message::{BadRecord, DispatchProperties, Found, PropertyCrc, Record, 
 const CLEAN_FILES: usize = 3;
 /// How far past the end to look for records that damage cut off.
 const SEARCH_BYTES: u64 = 64 << 20;
-/// A single store time further in the future than this is damage, not a clock that was set back.
-const FUTURE_MAX_MS: i64 = 86_400_000;
 
 pub struct Recovery<'a> {
     pub log: &'a CommitLog,
@@ -76,8 +74,7 @@ impl Tail {
     /// The store time after which the log goes on.
     fn timestamp(&self) -> i64 {
         let [latest, second] = self.timestamps;
-        let future = now_ms() + FUTURE_MAX_MS;
-        if latest > future && second <= future { second } else { latest }
+        if is_far_ahead(latest) && !is_far_ahead(second) { second } else { latest }
     }
 }
 
@@ -401,9 +398,14 @@ impl Recovery<'_> {
             return Ok(());
         }
         let mut recent = self.recent.borrow_mut();
-        let is_new = recent.find(&self.derived.queues, record.topic(), record.queue_id()).is_none();
-        if is_new && record.queue_offset() > 0 && queues_from > self.log.min_offset() {
-            // A queue that was lost whole: its beginning may be in the part that is not scanned.
+        // A queue without units takes any number for its first.
+        let begins_at = match recent.find(&self.derived.queues, record.topic(), record.queue_id()) {
+            Some(queue) if queue.max_physical_offset() >= 0 => None,
+            empty => Some(empty.map_or(0, ConsumeQueue::max_offset)),
+        };
+        let may_have_expired = self.log.min_offset() > 0 && queues_from == self.log.min_offset();
+        if begins_at.is_some_and(|begin| begin != record.queue_offset()) && !may_have_expired {
+            // What comes before may be in the part that is not scanned. Or damage gave a message to another queue.
             lacking.note(QueueKey::of(record), 0);
             return Ok(());
         }

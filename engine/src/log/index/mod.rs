@@ -6,11 +6,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, RwLock};
 
 use crate::error::{Error, Result};
+use crate::log::clock::is_far_ahead;
 use crate::log::markers::{LastStop, sync_directory};
 use crate::log::notes::{Level, Notes};
 
@@ -38,6 +41,10 @@ pub struct IndexService {
     files: RwLock<Vec<Arc<IndexFile>>>,
     /// The last of `files`. Held while the set of files changes; taken before `files`.
     writer: Mutex<Option<Arc<IndexFile>>>,
+    /// The store time of the last record, for the writer to compare the next one with: it has no checksum, and
+    /// a query goes by the times of whole files and chains, so that a wrong one would hide other records too.
+    /// A clock that was really set back is believed from the second record on.
+    last_time: AtomicI64,
     rebuild_from: Option<i64>,
 }
 
@@ -118,8 +125,10 @@ impl IndexService {
         if rebuild_from.is_some() {
             sync_directory(dir)?;
         }
+        let last_time = AtomicI64::new(files.last().map_or(0, |file| file.end_timestamp()));
         let writer = Mutex::new(files.last().cloned());
-        Ok(Self { dir: dir.to_path_buf(), layout, files: RwLock::new(files), writer, rebuild_from })
+        let files = RwLock::new(files);
+        Ok(Self { dir: dir.to_path_buf(), layout, files, writer, last_time, rebuild_from })
     }
 
     /// The log offset from which records have to be indexed again, if opening had to delete files.
@@ -156,11 +165,18 @@ impl IndexService {
     /// skipped.
     pub fn build<H: IntoIterator<Item = i32>>(&self, request: IndexRequest<H>) -> Result<()> {
         let mut writer = self.writer.lock();
-        if writer.as_ref().is_some_and(|file| request.physical_offset < file.end_offset()) {
-            return Ok(());
-        }
-        for key_hash in request.hashes {
-            self.add(&mut writer, key_hash, request.physical_offset, request.store_timestamp)?;
+        let IndexRequest { physical_offset, store_timestamp, hashes } = request;
+        let is_possible =
+            is_possible(store_timestamp, writer.as_ref().map_or(0, |file| file.end_timestamp()));
+        let is_believed = is_possible && self.last_time.swap(store_timestamp, Relaxed) <= store_timestamp;
+        let time = match writer.as_deref() {
+            Some(file) if physical_offset < file.end_offset() => return Ok(()),
+            // The file has this record's own time, from its other keys, or else its neighbour's.
+            Some(file) if physical_offset == file.end_offset() || !is_believed => file.end_timestamp(),
+            _ => store_timestamp.max(0),
+        };
+        for key_hash in hashes {
+            self.add(&mut writer, key_hash, physical_offset, time)?;
         }
         Ok(())
     }
@@ -283,6 +299,11 @@ fn list(dir: &Path, notes: &Notes) -> Result<Vec<PathBuf>> {
     }
     paths.sort();
     Ok(paths)
+}
+
+/// Whether a record's time can be true, after that of an indexed one.
+fn is_possible(time: i64, indexed: i64) -> bool {
+    time > 0 && (!is_far_ahead(time) || is_far_ahead(indexed))
 }
 
 /// Java's absolute value of a hash; the one number that has none becomes 0.

@@ -207,6 +207,51 @@ fn a_record_before_the_end_is_a_repeat() {
 }
 
 #[test]
+fn a_record_with_a_damaged_time_hides_no_other() {
+    for damaged in [i64::MIN, -1, 0, 1, T0 - 1, i64::MAX] {
+        // Its keys are the last of a file, the first of the next, in both, and the newest.
+        for hurt in [9, 10, 11, 25] {
+            let dir = tempfile::tempdir().unwrap();
+            let index = open(dir.path());
+            for number in 1..=25 {
+                let store_timestamp = if number == hurt { damaged } else { T0 + number * 1000 };
+                let hashes = [7, 17]; // of one slot
+                index.build(IndexRequest { physical_offset: number * 100, store_timestamp, hashes }).unwrap();
+            }
+            let all: Vec<i64> = (1..=25).rev().map(|number| number * 100).collect();
+            assert_eq!(query(&index, 7), all, "number {hurt} at {damaged}");
+            for number in (1..=25).filter(|&number| number != hurt) {
+                let time = T0 + number * 1000;
+                let found = index.query(7, time, time, 64).unwrap();
+                assert!(found.contains(&(number * 100)), "{number}, with {hurt} at {damaged}: {found:?}");
+            }
+            assert!(index.flush().unwrap() <= T0 + 25_000, "the checkpoint must not promise what is to come");
+        }
+    }
+}
+
+#[test]
+fn a_clock_that_was_set_back_is_believed_from_the_second_record_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let index = open(dir.path());
+    for (physical_offset, seconds) in [(100, 0), (200, 90), (300, 30), (400, 31)] {
+        let store_timestamp = T0 + seconds * 1000;
+        index.build(IndexRequest { physical_offset, store_timestamp, hashes: [7] }).unwrap();
+    }
+    assert_eq!(index.query(7, T0 + 31_000, T0 + 31_000, 64).unwrap(), [400]);
+}
+
+#[test]
+fn a_record_that_is_indexed_again_keeps_the_time_it_had() {
+    let dir = tempfile::tempdir().unwrap();
+    let index = open(dir.path());
+    put_many(&index, 3);
+    index.build(IndexRequest { physical_offset: 300, store_timestamp: 1, hashes: [7, 8] }).unwrap();
+    assert_eq!(index.query(7, T0 + 1000, T0 + 3000, 64).unwrap(), [300, 300, 200, 100]);
+    assert_eq!(index.query(8, T0 + 3000, T0 + 3000, 64).unwrap(), [300]);
+}
+
+#[test]
 fn a_reopened_index_goes_on() {
     let dir = tempfile::tempdir().unwrap();
     put_many(&open(dir.path()), 3);

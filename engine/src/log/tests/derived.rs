@@ -1,9 +1,12 @@
 //! Dispatch: from the log to queues, index and waiting readers.
 
+use std::os::unix::fs::FileExt;
+
 use super::*;
 use crate::log::config::FlushMode;
 use crate::log::queue::Unit;
-use crate::message::layout::sys_flag;
+use crate::log::segment::file_name;
+use crate::message::layout::{STORE_TIMESTAMP_AT, sys_flag};
 
 fn units(store: &Store, topic: &str, queue_id: i32) -> Vec<Unit> {
     settle(store);
@@ -243,6 +246,25 @@ fn what_was_never_indexed_is_indexed_by_the_next_start() {
     drop(store);
     fs::remove_file(&index).unwrap();
     assert_eq!(keys_found(&open(dir.path()), "T", "k"), 1);
+}
+
+#[test]
+fn a_damaged_store_time_costs_no_other_message_its_keys() {
+    for impossible in [i64::MIN, -1, 0, i64::MAX] {
+        let dir = directory();
+        let store = open(dir.path());
+        let keys: Vec<_> = (0..5).map(|number| format!("k{number}")).collect();
+        let placed: Vec<_> = keys.iter().map(|key| put_with(&store, "T", &[("KEYS", key)])).collect();
+        settle(&store);
+        let copy = killed(dir.path());
+        let log = fs::OpenOptions::new().write(true).open(copy.path().join("commitlog").join(file_name(0)));
+        let time_at = placed[4].physical_offset + STORE_TIMESTAMP_AT as u64;
+        log.unwrap().write_all_at(&impossible.to_be_bytes(), time_at).unwrap();
+        let store = open(copy.path());
+        for key in &keys[..4] {
+            assert_eq!(keys_found(&store, "T", key), 1, "{key}, the last message at {impossible}");
+        }
+    }
 }
 
 fn multi(config: &mut StoreConfig) {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::log::segment::file_name;
+use crate::message::layout::QUEUE_ID_AT;
 
 const FILE: u64 = 64 * 1024;
 
@@ -130,6 +131,25 @@ fn without_log_files_the_queues_are_emptied() {
     assert!(has_note(&notes(&store), Level::Warning, "the consume queues are emptied"));
     assert_eq!(put(&store, "T", b"0").queue_offset, 0);
     assert_eq!(bodies(&store, "T"), numbered(1));
+}
+
+#[test]
+fn a_message_that_damage_moved_to_another_queue_is_told() {
+    for hurt in [0, 1, 2] {
+        let dir = directory();
+        let store = open(dir.path());
+        let placed = put_numbered(&store, "T", 3);
+        settle(&store);
+        store.keeper.keep(true).unwrap();
+        let copy = killed(dir.path());
+        let log = copy.path().join("commitlog").join(file_name(0));
+        append_to(&log, placed[hurt].physical_offset as usize + QUEUE_ID_AT, &7_i32.to_be_bytes());
+        let store = open(copy.path());
+        let mut kept = numbered(3);
+        let moved = kept.remove(hurt);
+        assert_eq!((bodies_of(&store, "T", 0), bodies_of(&store, "T", 7)), (kept, vec![moved]));
+        assert!(has_note(&notes(&store), Level::Warning, "lacks messages"), "message {hurt}");
+    }
 }
 
 // shows: RC-05
