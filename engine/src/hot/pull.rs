@@ -232,12 +232,11 @@ impl Answer {
             ("topicSysFlag", Value::Int(i64::from(allowed.topic.sys_flag))),
             ("groupSysFlag", Value::Int(i64::from(allowed.group.sys_flag))),
         ];
-        let slices: Vec<_> = self.found.iter().flat_map(ReadResult::slices).collect();
         send(&Reply {
             code: self.code,
             remark: Some(self.status),
             fields: &fields,
-            body: Body::Log(&slices),
+            body: self.found.as_ref().map_or(Body::NONE, Body::Log),
         });
     }
 }

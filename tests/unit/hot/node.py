@@ -89,8 +89,8 @@ class Client:
     def send(self, body: bytes = b"hello", **changes: object) -> Frame:
         return self.ask(SEND_V2, send_fields(**changes), body)
 
-    def pull(self, *, code: int = PULL, **changes: object) -> Frame:
-        return self.ask(code, pull_fields(**changes))
+    def pull(self, **changes: object) -> Frame:
+        return self.ask(PULL, pull_fields(**changes))
 
 
 class Node:

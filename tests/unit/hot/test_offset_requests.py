@@ -85,6 +85,12 @@ def test_a_request_that_lacks_something_is_told_what(
     assert "field" in (reply.remark or "")
 
 
+@pytest.mark.parametrize("queue_id", [-1, 4, 2**31 - 1])
+def test_offsets_of_queues_that_do_not_exist_are_not_kept(node: Node, client: Client, queue_id: int) -> None:
+    assert client.ask(UPDATE_OFFSET, {**PLACE, "queueId": queue_id, "commitOffset": 1}).code == 29
+    assert node.hot.offsets() == {}
+
+
 def test_offsets_are_loaded_dropped_and_asked_for_by_python(node: Node) -> None:
     hot = node.hot
     hot.load_offsets({"T@G": {0: 1, 1: 2}, "T@H": {0: 3}, "U@G": {0: 4}})

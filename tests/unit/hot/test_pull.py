@@ -168,14 +168,15 @@ def test_a_broker_that_may_not_be_read_refuses_all_pulls(tmp_path: Path) -> None
 def test_lite_pulls_can_be_forbidden(tmp_path: Path) -> None:
     with running(tmp_path, litePullMessageEnable=False) as node, node.client() as client:
         node.fill(1)
-        reply = client.pull(code=LITE_PULL)
+        reply = client.ask(LITE_PULL, pull_fields())
         assert (reply.code, reply.fields["forbiddenType"]) == (16, "1")
         assert client.pull().code == 0
 
 
 def test_a_lite_pull_reads_like_any_other(node: Node, client: Client) -> None:
     node.fill(2)
-    assert bodies(client.pull(code=LITE_PULL, sysFlag=OWN_FILTER, subscription="*")) == [b"0", b"1"]
+    reply = client.ask(LITE_PULL, pull_fields(sysFlag=OWN_FILTER, subscription="*"))
+    assert bodies(reply) == [b"0", b"1"]
 
 
 LEFT_TO_PYTHON: dict[str, dict[str, object]] = {
