@@ -480,7 +480,7 @@ class HotPath:
     """
 
     def __new__(cls, store: LogStore, options: Mapping[str, int | bool | str]) -> HotPath:
-        """`options` holds every key of `tailfin.config.hot`."""
+        """Serve from a store, which has one hot path at a time; `options` come from `tailfin.config.hot`."""
     def set_options(self, options: Mapping[str, int | bool | str]) -> None:
         """Replace all options at once (permissions, limits, region, role, ...)."""
     def put_topic(
@@ -493,7 +493,10 @@ class HotPath:
         sys_flag: int = 0,
         by_python: bool = False,
     ) -> None:
-        """Tell or change a topic; with `by_python` sends to it are left to Python."""
+        """Tell or change a topic; with `by_python` sends to it are left to Python.
+
+        That is for topics with hooks, and for those that clients may not send to: the engine forbids no name.
+        """
     def drop_topic(self, name: str) -> None: ...
     def put_group(
         self,
@@ -540,7 +543,11 @@ class HotPath:
     def drop_offsets(self, *, topic: str | None = None, group: str | None = None) -> None:
         """Forget the offsets of a topic, of a group, or of one group on one topic."""
     def counters(self) -> dict[str, dict[str, int]]:
-        """Totals since start, by RocketMQ's stats name and key (`TOPIC_PUT_NUMS` to `{topic: n}`, ...)."""
+        """Totals since start, by RocketMQ's stats name and key; what is zero is left out.
+
+        What the engine answered itself: `TOPIC_PUT_NUMS` and `TOPIC_PUT_SIZE` by topic, `GROUP_GET_NUMS` and
+        `GROUP_GET_SIZE` by `topic@group`, `BROKER_PUT_NUMS` and `BROKER_GET_NUMS` by cluster.
+        """
 
 class LoadFailed(Exception):
     """A load run that could not be carried out; trouble with a connection is a `ConnectionError`."""

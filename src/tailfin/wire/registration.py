@@ -69,7 +69,9 @@ def _read(parts: "_Parts", broker_version: int) -> RegisterBrokerBody:
         topic = _topic(parts.text())
         assert topic.topic_name is not None
         topics[topic.topic_name] = topic
-    filters = fastjson.loads(parts.text() or "[]")
+    filters = fastjson.loads(parts.text() or "[]") or []
+    if not isinstance(filters, list):
+        raise Misshapen("the filter servers are an array")
     mappings: dict[str, TopicQueueMappingInfo] = {}
     if broker_version >= version.V5_0_0:
         for _ in range(parts.count()):
@@ -79,7 +81,7 @@ def _read(parts: "_Parts", broker_version: int) -> RegisterBrokerBody:
         topic_config_serialize_wrapper=TopicConfigAndMappingSerializeWrapper(
             data_version=data_version, topic_config_table=topics, topic_queue_mapping_info_map=mappings
         ),
-        filter_server_list=[str(each) for each in filters or []],
+        filter_server_list=[str(each) for each in filters],
     )
 
 

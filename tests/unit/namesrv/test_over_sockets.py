@@ -11,6 +11,8 @@ import pytest
 
 from tailfin.config.namesrv import NamesrvSettings
 from tailfin.namesrv import NameServer
+from tailfin.namesrv.broker_handlers import BrokerHandlers
+from tailfin.namesrv.handlers import ConfigHandlers, RouteHandlers, TopicHandlers
 from tailfin.remoting import Client
 from tailfin.wire import fastjson, registration
 from tailfin.wire.bodies.common import DataVersion, KVTable, TopicList
@@ -481,6 +483,52 @@ async def test_a_change_that_cannot_be_is_refused_whole(
         assert remark in error.remark
         assert (await peer.ask(Code.GET_NAMESRV_CONFIG)).body == before
         assert not (tmp_path / "namesrv.properties").exists()
+
+
+NONSENSE_FIELDS = [
+    {},
+    dict.fromkeys(("topic", "brokerName", "brokerAddr", "clusterName", "namespace", "key", "cluster"), "?"),
+    dict.fromkeys(("brokerName", "brokerAddr", "clusterName", "haServerAddr"), "x") | {"brokerId": "0"},
+    dict.fromkeys(("brokerName", "brokerAddr", "clusterName", "haServerAddr"), "x")
+    | {"brokerId": "-9223372036854775808", "compressed": "true"},
+]
+NONSENSE_BODIES = [
+    b"",
+    b"null",
+    b"[]",
+    b"7",
+    b"{",
+    b"\xff\xfe",
+    b"[" * 50_000,
+    b'{"topicConfigSerializeWrapper":{"topicConfigTable":{"T":null,"U":{"perm":{}}}}}',
+    b'{"queueDatas":[{}],"counter":"many"}',
+    zlib.compress(b"\0\0\0\2{}\0\0\0\0\0\0\0\1" + b"5" + b"\0\0\0\0"),
+    zlib.compress(b"\0\0\0\2{}\x7f\0\0\0"),
+]
+
+
+@in_loop
+async def test_nonsense_is_answered_and_harms_nobody(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    everything = range(1 << 16)
+    async with name_server(tmp_path) as peer:
+        await peer.register("well", address="w:1")
+        codes = {
+            code
+            for handlers in (BrokerHandlers, RouteHandlers, TopicHandlers, ConfigHandlers)
+            for method in vars(handlers).values()
+            for code in getattr(method, "handles", ())
+        }
+        assert len(codes) == 23
+        nobody = Client()
+        for code in codes:
+            for fields in NONSENSE_FIELDS:
+                for body in NONSENSE_BODIES:
+                    await nobody.call(peer.address, code, fields=fields, body=body, accept=everything)
+        await nobody.stop()
+        assert (await peer.route("U")).broker_datas[0].broker_name == "well"
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
 
 
 @pytest.mark.shows("NS-35")
