@@ -238,19 +238,19 @@ impl Answer {
             ("topicSysFlag", Value::Int(i64::from(allowed.topic.sys_flag))),
             ("groupSysFlag", Value::Int(i64::from(allowed.group.sys_flag))),
         ];
-        let slices: Vec<_> = self.found.iter().flat_map(ReadResult::slices).collect();
         send(&Reply {
             code: self.code,
             remark: Some(self.status),
             fields: &fields,
-            body: Body::Log(&slices),
+            body: self.found.as_ref().map_or(Body::NONE, Body::Log),
         });
     }
 }
 
 /// How long a pull that finds nothing is held; `None` when it wants its answer at once.
 fn hold_time(options: &HotOptions, pull: &Pull<'_>) -> Option<Duration> {
-    pull.hold.map(|asked| if options.long_polling { asked } else { options.short_polling })
+    let hold = pull.hold.map(|asked| if options.long_polling { asked } else { options.short_polling });
+    hold.filter(|hold| !hold.is_zero())
 }
 
 fn given_filter(pull: &Pull<'_>, expression: &str) -> Result<Filter, Verdict> {

@@ -24,6 +24,9 @@ use crate::net::text::Text;
 const RETRY_PREFIX: &[u8] = b"%RETRY%";
 const DEAD_PREFIX: &[u8] = b"%DLQ%";
 
+/// What the properties of a usual message take.
+const TEXT_BYTES: usize = 256;
+
 /// The sends of one socket read, on their way into the log.
 pub struct Sends<'a> {
     frames: Vec<Accepted<'a>>,
@@ -57,7 +60,12 @@ struct Batch {
 
 impl<'a> Sends<'a> {
     pub fn new(frames_max: usize, handed_back: bool) -> Self {
-        Self { frames: Vec::with_capacity(frames_max), topics: Vec::new(), text: String::new(), handed_back }
+        Self {
+            frames: Vec::with_capacity(frames_max),
+            topics: Vec::new(),
+            text: String::with_capacity(frames_max * TEXT_BYTES),
+            handed_back,
+        }
     }
 
     /// Take a send, or say why not.
@@ -68,7 +76,7 @@ impl<'a> Sends<'a> {
         frame: &'a Frame<'a>,
     ) -> Result<(), Verdict> {
         let options = &settings.options;
-        if !options.is_writable() || now_ms() < options.accept_sends_from {
+        if !options.is_writable() || (options.accept_sends_from > 0 && now_ms() < options.accept_sends_from) {
             return Err(Verdict::Python);
         }
         if path.store.is_slave() {

@@ -188,11 +188,13 @@ impl Inbox {
     /// True when a kind that was full has room again.
     pub fn take(&self, limit: usize, items: &mut Vec<Item>) -> bool {
         let mut lanes = self.lanes.lock();
-        let part = limit.div_ceil(8);
+        let part = limit / 8;
         let mut shares = [part; KINDS];
         // Events are in this one, and should not come later than the requests that follow them.
-        shares[Kind::Client as usize] = limit - (limit.min(part * (KINDS - 1)));
-        lanes.take(limit, shares, items);
+        shares[Kind::Client as usize] = limit - part * (KINDS - 1);
+        if part > 0 {
+            lanes.take(limit, shares, items);
+        }
         lanes.take(limit, [limit; KINDS], items);
         if lanes.len == 0 {
             let _ = (&self.signal).read(&mut [0; 8]);

@@ -21,6 +21,8 @@ pub mod peer;
 mod probe;
 pub mod server;
 mod shared;
+#[cfg(test)]
+mod tests;
 pub mod text;
 mod tls;
 mod transport;

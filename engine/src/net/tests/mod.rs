@@ -1,0 +1,4 @@
+mod codec;
+mod inbox;
+mod outgoing;
+mod probe;
