@@ -6,7 +6,7 @@ milliseconds since the epoch. Nothing here configures itself: each option of a s
 with RocketMQ's key, and `tailfin.config` is the only place that knows the defaults.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, final
 
 from typing_extensions import disjoint_base
@@ -16,6 +16,8 @@ __all__ = [
     "Appended",
     "Event",
     "HotPath",
+    "LimitServer",
+    "LoadFailed",
     "LogStore",
     "Message",
     "OfflineLog",
@@ -32,6 +34,7 @@ __all__ = [
     "encode_message_id",
     "encode_record",
     "java_hash",
+    "run_load",
 ]
 
 class StoreError(Exception):
@@ -545,3 +548,42 @@ class HotPath:
         What the engine answered itself: `TOPIC_PUT_NUMS` and `TOPIC_PUT_SIZE` by topic, `GROUP_GET_NUMS` and
         `GROUP_GET_SIZE` by `topic@group`, `BROKER_PUT_NUMS` and `BROKER_GET_NUMS` by cluster.
         """
+
+class LoadFailed(Exception):
+    """A load run that could not be carried out; trouble with a connection is a `ConnectionError`."""
+
+def run_load(
+    options: Mapping[str, int | float | bool | str | None],
+    progress: Callable[[str, float, int], bool] | None = None,
+) -> dict[str, Any]:
+    """Drive a broker for a while and return what was counted.
+
+    Options, all needed: `mode` (`"send"`, `"pull"`, `"e2e"`, `"create"`), `address` (of the broker), `topic`,
+    `topics` (with more than one they are called `TOPIC-00000` and so on), `queues` (of each topic), `group`,
+    `connections`, `in_flight` (requests on each connection), `threads`, `body_bytes`, `batch`, `rate`
+    (messages/s over all connections, or None), `warm_up`, `duration`, `patience` (seconds, or None), `count`
+    (messages, or None), `pull_batch`, `binary` (header instead of JSON), `consumable` (wait until everything
+    can be read).
+
+    `progress` is called with the phase (`"warm-up"`, `"measure"`, `"drain"`), the seconds in it and the
+    messages so far: when a phase begins and a few times a second. It returns false to end the run, which
+    then counts as `interrupted`.
+
+    The result holds `seconds`, `interrupted`, `requests`, `messages`, `messages_ever` (warm-up and drain
+    included), `messages_per_second`, `body_bytes_per_second`, latencies `p50_ms`, `p99_ms`, `p999_ms`,
+    `max_ms`, `mean_ms`, and `refused`: response code to how often and the first remark. With a rate, latency
+    counts from when a request was due, so that a stalled server shows in all that was due meanwhile.
+    `received` holds the same of the other end of an `e2e` run; `consumable_seconds` if that was asked for.
+    """
+
+@final
+class LimitServer:
+    """A server that only decodes the frame, copies the body into a mapped file and says yes."""
+
+    def __new__(cls, address: str, directory: str) -> LimitServer:
+        """Serve `address:port` from now on (port 0: any free one); the mapped file lies in `directory`."""
+    @property
+    def address(self) -> str:
+        """Where it listens, as `address:port`."""
+    def stop(self) -> None:
+        """Close everything; a second call does nothing."""

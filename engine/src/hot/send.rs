@@ -34,6 +34,8 @@ pub struct Sends<'a> {
     topics: Vec<Arc<Topic>>,
     /// Properties as they will be stored, one after another.
     text: String,
+    /// Python has seen them already, so topics marked for it are no reason to leave them to it.
+    handed_back: bool,
 }
 
 /// A send that only has to be stored.
@@ -57,11 +59,12 @@ struct Batch {
 }
 
 impl<'a> Sends<'a> {
-    pub fn new(frames_max: usize) -> Self {
+    pub fn new(frames_max: usize, handed_back: bool) -> Self {
         Self {
             frames: Vec::with_capacity(frames_max),
             topics: Vec::new(),
             text: String::with_capacity(frames_max * TEXT_BYTES),
+            handed_back,
         }
     }
 
@@ -127,7 +130,7 @@ impl<'a> Sends<'a> {
             if name.starts_with(RETRY_PREFIX) || name.starts_with(DEAD_PREFIX) {
                 return Err(Verdict::Python);
             }
-            let topic = path.rulebook.topic(name).filter(|topic| !topic.by_python);
+            let topic = path.rulebook.topic(name).filter(|topic| self.handed_back || !topic.by_python);
             self.topics.push(topic.ok_or(Verdict::Python)?);
         }
         Ok(self.topics.len() - 1)
