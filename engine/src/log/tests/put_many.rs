@@ -10,7 +10,7 @@ use crate::log::watch::{Arrival, Watch};
 fn each_unit_gets_its_own_place_or_its_own_refusal() {
     let dir = directory();
     let store = open(dir.path());
-    let long = [0; 5 << 20];
+    let long = vec![0; 5 << 20];
     let (a, b, c) = (draft("A", b"a"), draft("B", b"b"), draft("A", b"c"));
     let (too_long, no_topic) = (draft("A", &long), draft("", b"x"));
     let pair = [b, draft("B", b"b2")];
