@@ -19,7 +19,7 @@ from tailfin import load
 from tailfin.load import LoadFailed, LoadOptions
 from tailfin.wire.error import RemotingError
 from tests.interop.clients import java_programs
-from tests.interop.clients.official_servers import free_broker_port
+from tests.interop.clients.servers import free_broker_port
 
 START_SECONDS_MAX = 120
 STOP_SECONDS_MAX = 60
