@@ -42,8 +42,8 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{ printf "  %-12s %s\n", $$1, $$2 }'
 
 .PHONY: run
-run: build ## build, then write and read a first log (examples/first_log.py)
-	@$(PYTHON) examples/first_log.py
+run: build ## build, then start name server and broker here (RUN_ARGS=--ephemeral keeps nothing)
+	@$(PYTHON) -m tailfin start $(RUN_ARGS)
 
 .PHONY: test
 test: tools-test check test-rust test-unit test-peers ## everything CI runs, fast suites first

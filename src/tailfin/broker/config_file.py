@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from tailfin.config import files
+from tailfin.config.setting import ConfigError
 from tailfin.wire import fastjson
 from tailfin.wire.bodies.common import DataVersion
 from tailfin.wire.body import Body, Misshapen
@@ -22,8 +23,13 @@ T = TypeVar("T", bound=Body)
 log = logging.getLogger("tailfin.broker")
 
 
-class ConfigFileDamaged(Exception):
+class ConfigFileDamaged(ConfigError):
     """Neither a file nor its backup can be read; the text names both."""
+
+
+def first_version() -> DataVersion:
+    """Return the version of a table that was never written: another one after each loss of the file."""
+    return DataVersion(timestamp=time.time_ns() // 1_000_000)
 
 
 def following(version: DataVersion) -> DataVersion:

@@ -50,7 +50,8 @@ class Sends:
             header = SendMessageRequestHeader.decode(request.fields)
             known = header.topic in broker.topics
             topic = self._checked(header, request)
-            if not known and broker.server.hand_back(request):
+            ordinary = not known and not broker.rulebook.sends_need_python(topic)
+            if ordinary and broker.server.hand_back(request):
                 return None
             outcome, draft = await self._store(header, topic, request)
         except RemotingError as error:
@@ -147,6 +148,7 @@ class Sends:
         else:
             outcome, draft = await self._put_single(header, draft, request)
         if outcome.appended is not None:
+            self._broker.count_put(draft.topic, outcome.appended)
             context.message_id = outcome.appended.message_id
             context.queue_offset = outcome.appended.queue_offset
         context.code = int(outcome.code)

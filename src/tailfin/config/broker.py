@@ -77,6 +77,7 @@ class BrokerConfig(Settings):
     registerNameServerPeriod: int = policy(30_000, "Time between registrations.", clamp=(10_000, 60_000))
     registerBrokerTimeoutMills: int = policy(24_000, "Longest wait for one name server.", low=1)
     forceRegister: bool = policy(True, "Register even when no topic changed.")
+    disappearTimeAfterStart: int = policy(-1, "Keep away from name servers for this long.", low=-1)
     compressedRegister: bool = policy(False, "Send topics to name servers compressed.")
 
     # What messages and replies are marked with

@@ -58,7 +58,7 @@ fn everything_comes_oldest_first() {
     inbox.put_event(Item::Closed(peer));
     assert_eq!(codes(&inbox, 3).0, [0, SEND, HEARTBEAT]);
     assert_eq!(codes(&inbox, 100).0, [QUERY, SEND, 999, 0]);
-    assert_eq!(codes(&inbox, 100).0, []);
+    assert!(codes(&inbox, 100).0.is_empty());
 }
 
 // shows: RM-30
