@@ -26,8 +26,12 @@ def encode(code: int, fields: dict[str, Any] | None = None, body: bytes = b"") -
         "flag": 0,
         "extFields": {key: str(value) for key, value in (fields or {}).items()},
     }
-    text = json.dumps(header).encode()
-    return (4 + len(text) + len(body)).to_bytes(4, "big") + len(text).to_bytes(4, "big") + text + body
+    return frame(json.dumps(header).encode(), body)
+
+
+def frame(header: bytes, body: bytes) -> bytes:
+    """Put a JSON header and a body into a frame."""
+    return (4 + len(header) + len(body)).to_bytes(4, "big") + len(header).to_bytes(4, "big") + header + body
 
 
 def ask(address: str, code: int, fields: dict[str, Any] | None = None, body: bytes = b"") -> Frame:
