@@ -98,6 +98,10 @@ bench: tools-test $(ENGINE) peers ## measure beside the official store (BENCH_AR
 conformance: tools-build $(REQUIREMENTS) ## write docs/conformance.md: every row and the tests that show it
 	$(PYTHON) tools/conformance.py
 
+.PHONY: compatibility
+compatibility: tools-test $(ENGINE) peers ## write docs/compatibility.md: every mqadmin command and whether it works
+	$(PYTHON) -m tests.interop.clients.compatibility
+
 .PHONY: peers
 peers: tools-test $(PEERS) ## fetch and build the Java peers with Maven
 

@@ -7,7 +7,7 @@ a directory of its own, made from nothing or from the same bytes, with nothing w
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from bench import sides
 from bench.sides import BenchError, DifferentWork, Figures
 
 GIB = 1 << 30
+OFFICIAL = ("java", "official")  # the store alone, the broker
 Side = Callable[[], list[Figures]]
 Record = Callable[[str, str, int, Figures], None]
 
@@ -56,9 +57,9 @@ class Session:
                     for figures in turns[name]():
                         self.record(case, name, turn + 1, figures)
                 except BenchError as error:
-                    if name != "java" or isinstance(error, DifferentWork):
+                    if name not in OFFICIAL or isinstance(error, DifferentWork):
                         raise
-                    # That the official store cannot do it is a result.
+                    # That the official one cannot do it is a result.
                     self.record(case, name, turn + 1, {"failed": str(error)})
                 finally:
                     for folder in clean:
@@ -245,7 +246,7 @@ def large(session: Session, case: Case) -> None:
         sides.remove(session.data / "store")
 
 
-CASES = (
+STORE_CASES = (
     Case("append-128", "one writer, 8 queues, 128 B", 6, append, body=128),
     Case("append-1k", "one writer, 8 queues, 1 KiB", 9, append, body=1024),
     Case("batch-128", "batches of 32 x 128 B", 9, batch, body=128),
@@ -257,12 +258,3 @@ CASES = (
     Case("queues-100000", "opening 100,000 queues", 5, queues, queues=100_000),
     Case("large", "costs at 20 GiB beside an empty store", 30, large, body=128),
 )
-
-
-def chosen(names: list[str]) -> Iterator[Case]:
-    known = {case.name: case for case in CASES}
-    for name in names:
-        found = [case for case in CASES if case.name == name or case.name.startswith(f"{name}-")]
-        if not found:
-            raise BenchError(f"no case {name!r}; there are {', '.join(known)}")
-        yield from found

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.broker_rows import BROKER_LIMIT, BROKER_ROWS, BROKER_SECTIONS
 from bench.rows import LIMIT, ROWS, SECTIONS, Pick, Row
 
 MARKS = re.compile(r"(<!-- figures -->\n).*?(<!-- /figures -->)", re.DOTALL)
@@ -63,6 +64,8 @@ class Comparison:
     def met(self) -> bool | None:
         if self.row.most is not None:
             return self.figure.best <= self.row.most
+        if self.row.least is not None:
+            return self.figure.best >= self.row.least
         if self.row.ratio_goal is None or self.ratio is None:
             return None
         if self.row.more_is_better:
@@ -81,6 +84,7 @@ class Comparison:
             "medianRatio": self.median_ratio,
             "ratioGoal": self.row.ratio_goal,
             "most": self.row.most,
+            "least": self.row.least,
             "met": self.met,
         }
 
@@ -88,7 +92,7 @@ class Comparison:
 def compare(results: Sequence[Result]) -> list[Comparison]:
     """Put the figures of each row side by side; rows without a figure are left out."""
     found = []
-    for row in ROWS:
+    for row in (*BROKER_ROWS, *ROWS):
         mine = [result for result in results if result["case"] == row.case]
         figure = _value(mine, row.figure, row)
         if figure is not None:
@@ -121,7 +125,7 @@ def render(results: Sequence[Result], command: str) -> str:
         return "No run has been recorded yet.\n"
     comparisons = compare(results)
     lines = [*_origin(results, command), ""]
-    for section, (peer, figure) in SECTIONS.items():
+    for section, (peer, figure) in (BROKER_SECTIONS | SECTIONS).items():
         rows = [comparison for comparison in comparisons if comparison.row.section == section]
         if not rows:
             continue
@@ -172,7 +176,7 @@ def _line(comparison: Comparison) -> str:
 def _ratio(ratio: float | None, section: str) -> str:
     if ratio is None:
         return ""
-    if section == LIMIT and ratio < 1:
+    if section in (LIMIT, BROKER_LIMIT) and ratio < 1:
         return f"{ratio:.1%}"
     return f"{ratio:.1f}x" if ratio >= 2 else f"{ratio:.2f}x" if ratio >= 0.1 else f"{ratio:.3f}x"
 
@@ -180,6 +184,8 @@ def _ratio(ratio: float | None, section: str) -> str:
 def _goal(row: Row) -> str:
     if row.most is not None:
         return f"≤ {row.show(row.most)}"
+    if row.least is not None:
+        return f"≥ {row.show(row.least)}"
     if row.ratio_goal is None:
         return ""
     return f"{'≥' if row.more_is_better else '≤'} {row.ratio_goal:g}x"

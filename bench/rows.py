@@ -49,7 +49,8 @@ class Row:
     peer: Pick | None = None
     more_is_better: bool = True
     ratio_goal: float | None = None
-    most: float | None = None  # a goal for the figure itself
+    most: float | None = None  # goals for the figure itself
+    least: float | None = None
 
 
 JAVA = "Beside the official Java store"

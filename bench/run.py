@@ -1,4 +1,4 @@
-"""Measure the log store beside the official Java store, and keep the figures.
+"""Measure broker and log store beside the official ones, and keep the figures.
 
     python -m bench.run [--quick] [--only CASE] [--rounds N] [--dir DIR] [--json]
     python -m bench.run --render
@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench import cases, machine, report, sides
+from bench import broker_cases, cases, machine, report, sides
 from bench.sides import BenchError, Figures
 
 ROOT = Path(__file__).parents[1]
@@ -27,6 +27,7 @@ QUICK_RESULTS = ROOT / ".build/bench"
 COMMAND = "make bench"
 QUICK_GIB = 3
 BUSY = 0.7
+CASES = (*broker_cases.CASES, *cases.STORE_CASES)
 
 
 def main() -> int:
@@ -36,8 +37,7 @@ def main() -> int:
         report.fill_readme(ROOT / "README.md", report.render(report.newest(RESULTS), COMMAND))
         return 0
     try:
-        chosen = list(cases.chosen(args.only)) if args.only else list(cases.CASES)
-        return measure(args, chosen)
+        return measure(args, list(chosen(args.only)) if args.only else list(CASES))
     except BenchError as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
@@ -45,7 +45,7 @@ def main() -> int:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="bench/run.py", description="Measure beside the official Java store."
+        prog="bench/run.py", description="Measure beside the official broker and store."
     )
     parser.add_argument("--quick", action="store_true", help="small counts and one round; nothing is kept")
     parser.add_argument("--only", action="append", metavar="CASE", help="a case, or the first word of some")
@@ -58,7 +58,15 @@ def parse() -> argparse.Namespace:
 
 
 def listing() -> str:
-    return "; ".join(f"{case.name}: {case.about}" for case in cases.CASES)
+    return "; ".join(f"{case.name}: {case.about}" for case in CASES)
+
+
+def chosen(names: list[str]) -> Iterator[cases.Case]:
+    for name in names:
+        found = [case for case in CASES if case.name == name or case.name.startswith(f"{name}-")]
+        if not found:
+            raise BenchError(f"no case {name!r}; there are {', '.join(case.name for case in CASES)}")
+        yield from found
 
 
 def measure(args: argparse.Namespace, chosen: list[cases.Case]) -> int:

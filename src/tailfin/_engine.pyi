@@ -6,7 +6,7 @@ milliseconds since the epoch. Nothing here configures itself: each option of a s
 with RocketMQ's key, and `tailfin.config` is the only place that knows the defaults.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, final
 
 from typing_extensions import disjoint_base
@@ -16,6 +16,8 @@ __all__ = [
     "Appended",
     "Event",
     "HotPath",
+    "LimitServer",
+    "LoadFailed",
     "LogStore",
     "Message",
     "OfflineLog",
@@ -32,6 +34,7 @@ __all__ = [
     "encode_message_id",
     "encode_record",
     "java_hash",
+    "run_load",
 ]
 
 class StoreError(Exception):
@@ -478,7 +481,7 @@ class HotPath:
     """
 
     def __new__(cls, store: LogStore, options: Mapping[str, int | bool | str]) -> HotPath:
-        """`options` holds every key of `tailfin.config.hot`."""
+        """Serve from a store, which has one hot path at a time; `options` come from `tailfin.config.hot`."""
     def set_options(self, options: Mapping[str, int | bool | str]) -> None:
         """Replace all options at once (permissions, limits, region, role, ...)."""
     def put_topic(
@@ -491,7 +494,10 @@ class HotPath:
         sys_flag: int = 0,
         by_python: bool = False,
     ) -> None:
-        """Tell or change a topic; with `by_python` sends to it are left to Python."""
+        """Tell or change a topic; with `by_python` sends to it are left to Python.
+
+        That is for topics with hooks, and for those that clients may not send to: the engine forbids no name.
+        """
     def drop_topic(self, name: str) -> None: ...
     def put_group(
         self,
@@ -538,4 +544,47 @@ class HotPath:
     def drop_offsets(self, *, topic: str | None = None, group: str | None = None) -> None:
         """Forget the offsets of a topic, of a group, or of one group on one topic."""
     def counters(self) -> dict[str, dict[str, int]]:
-        """Totals since start, by RocketMQ's stats name and key (`TOPIC_PUT_NUMS` to `{topic: n}`, ...)."""
+        """Totals since start, by RocketMQ's stats name and key; what is zero is left out.
+
+        What the engine answered itself: `TOPIC_PUT_NUMS` and `TOPIC_PUT_SIZE` by topic, `GROUP_GET_NUMS` and
+        `GROUP_GET_SIZE` by `topic@group`, `BROKER_PUT_NUMS` and `BROKER_GET_NUMS` by cluster.
+        """
+
+class LoadFailed(Exception):
+    """A load run that could not be carried out; trouble with a connection is a `ConnectionError`."""
+
+def run_load(
+    options: Mapping[str, int | float | bool | str | None],
+    progress: Callable[[str, float, int], bool] | None = None,
+) -> dict[str, Any]:
+    """Drive a broker for a while and return what was counted.
+
+    Options, all needed: `mode` (`"send"`, `"pull"`, `"e2e"`, `"create"`), `address` (of the broker), `topic`,
+    `topics` (with more than one they are called `TOPIC-00000` and so on), `queues` (of each topic), `group`,
+    `connections`, `in_flight` (requests on each connection), `threads`, `body_bytes`, `batch`, `rate`
+    (messages/s over all connections, or None), `warm_up`, `duration`, `patience` (seconds, or None), `count`
+    (messages, or None), `pull_batch`, `binary` (header instead of JSON), `consumable` (wait until everything
+    can be read).
+
+    `progress` is called with the phase (`"warm-up"`, `"measure"`, `"drain"`), the seconds in it and the
+    messages so far: when a phase begins and a few times a second. It returns false to end the run, which
+    then counts as `interrupted`.
+
+    The result holds `seconds`, `interrupted`, `requests`, `messages`, `messages_ever` (warm-up and drain
+    included), `messages_per_second`, `body_bytes_per_second`, latencies `p50_ms`, `p99_ms`, `p999_ms`,
+    `max_ms`, `mean_ms`, and `refused`: response code to how often and the first remark. With a rate, latency
+    counts from when a request was due, so that a stalled server shows in all that was due meanwhile.
+    `received` holds the same of the other end of an `e2e` run; `consumable_seconds` if that was asked for.
+    """
+
+@final
+class LimitServer:
+    """A server that only decodes the frame, copies the body into a mapped file and says yes."""
+
+    def __new__(cls, address: str, directory: str) -> LimitServer:
+        """Serve `address:port` from now on (port 0: any free one); the mapped file lies in `directory`."""
+    @property
+    def address(self) -> str:
+        """Where it listens, as `address:port`."""
+    def stop(self) -> None:
+        """Close everything; a second call does nothing."""

@@ -134,8 +134,9 @@ impl HotPath {
     /// Hold a pull.
     pub fn park(&self, held: HeldPull) {
         let (topic, queue_id, offset) = (held.pull.topic.clone(), held.pull.queue_id, held.pull.offset);
-        self.alarm.ring_by(held.deadline.min(Instant::now() + SWEEP_INTERVAL));
+        let look_at = held.deadline.min(Instant::now() + SWEEP_INTERVAL);
         let id = self.parking.park(held);
+        self.alarm.ring_by(look_at);
         // Pairs with the fence in the dispatcher: either it sees us waiting, or we see its message.
         fence(Ordering::SeqCst);
         let queue = self.store.derived.queues.get(topic.as_bytes(), queue_id);

@@ -28,12 +28,16 @@ impl<'a> Named<'a> {
     fn of(path: &HotPath, frame: &Frame<'a>) -> Result<Self, Verdict> {
         let group = needed(frame.field("consumerGroup"), "consumerGroup")?.to_str();
         let topic = needed(frame.field("topic"), "topic")?.to_str();
-        let is_known = path.rulebook.group(group.as_bytes()).is_some_and(|group| !group.by_python)
-            && path.rulebook.topic(topic.as_bytes()).is_some();
-        if !is_known {
+        if path.rulebook.group(group.as_bytes()).is_none_or(|group| group.by_python) {
             return Err(Verdict::Python);
         }
-        Ok(Self { group, topic, queue_id: number(frame.field("queueId"), "queueId")? })
+        let rule = path.rulebook.topic(topic.as_bytes()).ok_or(Verdict::Python)?;
+        let queue_id = number(frame.field("queueId"), "queueId")?;
+        if queue_id < 0 || queue_id >= rule.read_queues.max(rule.write_queues) {
+            let remark = format!("queueId[{queue_id}] is illegal: topic {topic} has no such queue");
+            return refuse(response::INVALID_PARAMETER, remark);
+        }
+        Ok(Self { group, topic, queue_id })
     }
 
     fn place(&self) -> Place<'_> {

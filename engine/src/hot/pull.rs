@@ -61,7 +61,7 @@ impl HotPath {
     /// Serve a pull: answer it, or hold it until a message arrives.
     pub fn pull(&self, settings: &Settings, frame: &Frame<'_>, out: &mut Outbox<'_>) -> Result<(), Verdict> {
         let pull = Pull::of(frame)?;
-        let allowed = self.judge(&settings.options, &pull)?;
+        let allowed = self.judge(&settings.options, &pull, out.is_handed_back())?;
         let answer = self.look(&settings.options, &pull, &allowed)?;
         let hold = hold_time(&settings.options, &pull).filter(|_| answer.code == response::PULL_NOT_FOUND);
         self.note_progress(&pull, &answer, true);
@@ -94,8 +94,8 @@ impl HotPath {
         }
     }
 
-    /// Check a pull in RocketMQ's order.
-    fn judge(&self, options: &HotOptions, pull: &Pull<'_>) -> Result<Allowed, Verdict> {
+    /// Check a pull in RocketMQ's order. What Python handed back it has seen: its marks do not count then.
+    fn judge(&self, options: &HotOptions, pull: &Pull<'_>, handed_back: bool) -> Result<Allowed, Verdict> {
         let (name, broker) = (&pull.topic, &options.address);
         if !options.is_readable() {
             return forbid(Forbidden::Broker, format!("the broker[{broker}] pulling message is forbidden"));
@@ -104,7 +104,8 @@ impl HotPath {
             let remark = format!("the broker[{broker}] for lite pull consumer is forbidden");
             return forbid(Forbidden::Broker, remark);
         }
-        let group = self.rulebook.group(pull.group.as_bytes()).filter(|group| !group.by_python);
+        let group =
+            self.rulebook.group(pull.group.as_bytes()).filter(|group| handed_back || !group.by_python);
         let group = group.ok_or(Verdict::Python)?;
         if !group.consume_enable {
             let remark = format!("subscription group no permission, {}", pull.group);
@@ -126,12 +127,17 @@ impl HotPath {
         }
         let filter = match &pull.expression {
             Some(expression) => given_filter(pull, expression)?,
-            None => self.subscribed_filter(pull, &group)?,
+            None => self.subscribed_filter(pull, &group, handed_back)?,
         };
         Ok(Allowed { topic, group, filter })
     }
 
-    fn subscribed_filter(&self, pull: &Pull<'_>, group: &Group) -> Result<Filter, Verdict> {
+    fn subscribed_filter(
+        &self,
+        pull: &Pull<'_>,
+        group: &Group,
+        handed_back: bool,
+    ) -> Result<Filter, Verdict> {
         let Some(subscription) = self.rulebook.subscription(pull.group.as_bytes(), pull.topic.as_bytes())
         else {
             let remark = format!("the consumer's subscription not exist{SEE_FAQ}");
@@ -145,7 +151,7 @@ impl HotPath {
             let remark = "the consumer's subscription not latest; it comes with the next heartbeat";
             return refuse(response::SUBSCRIPTION_NOT_LATEST, remark);
         }
-        if subscription.by_python {
+        if subscription.by_python && !handed_back {
             return Err(Verdict::Python);
         }
         Ok(Filter::Subscribed(subscription))
@@ -232,19 +238,19 @@ impl Answer {
             ("topicSysFlag", Value::Int(i64::from(allowed.topic.sys_flag))),
             ("groupSysFlag", Value::Int(i64::from(allowed.group.sys_flag))),
         ];
-        let slices: Vec<_> = self.found.iter().flat_map(ReadResult::slices).collect();
         send(&Reply {
             code: self.code,
             remark: Some(self.status),
             fields: &fields,
-            body: Body::Log(&slices),
+            body: self.found.as_ref().map_or(Body::NONE, Body::Log),
         });
     }
 }
 
 /// How long a pull that finds nothing is held; `None` when it wants its answer at once.
 fn hold_time(options: &HotOptions, pull: &Pull<'_>) -> Option<Duration> {
-    pull.hold.map(|asked| if options.long_polling { asked } else { options.short_polling })
+    let hold = pull.hold.map(|asked| if options.long_polling { asked } else { options.short_polling });
+    hold.filter(|hold| !hold.is_zero())
 }
 
 fn given_filter(pull: &Pull<'_>, expression: &str) -> Result<Filter, Verdict> {

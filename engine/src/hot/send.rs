@@ -24,6 +24,9 @@ use crate::net::text::Text;
 const RETRY_PREFIX: &[u8] = b"%RETRY%";
 const DEAD_PREFIX: &[u8] = b"%DLQ%";
 
+/// What the properties of a usual message take.
+const TEXT_BYTES: usize = 256;
+
 /// The sends of one socket read, on their way into the log.
 pub struct Sends<'a> {
     frames: Vec<Accepted<'a>>,
@@ -31,6 +34,8 @@ pub struct Sends<'a> {
     topics: Vec<Arc<Topic>>,
     /// Properties as they will be stored, one after another.
     text: String,
+    /// Python has seen them already, so topics marked for it are no reason to leave them to it.
+    handed_back: bool,
 }
 
 /// A send that only has to be stored.
@@ -54,8 +59,13 @@ struct Batch {
 }
 
 impl<'a> Sends<'a> {
-    pub fn new(frames_max: usize) -> Self {
-        Self { frames: Vec::with_capacity(frames_max), topics: Vec::new(), text: String::new() }
+    pub fn new(frames_max: usize, handed_back: bool) -> Self {
+        Self {
+            frames: Vec::with_capacity(frames_max),
+            topics: Vec::new(),
+            text: String::with_capacity(frames_max * TEXT_BYTES),
+            handed_back,
+        }
     }
 
     /// Take a send, or say why not.
@@ -66,7 +76,7 @@ impl<'a> Sends<'a> {
         frame: &'a Frame<'a>,
     ) -> Result<(), Verdict> {
         let options = &settings.options;
-        if !options.is_writable() || now_ms() < options.accept_sends_from {
+        if !options.is_writable() || (options.accept_sends_from > 0 && now_ms() < options.accept_sends_from) {
             return Err(Verdict::Python);
         }
         if path.store.is_slave() {
@@ -120,7 +130,7 @@ impl<'a> Sends<'a> {
             if name.starts_with(RETRY_PREFIX) || name.starts_with(DEAD_PREFIX) {
                 return Err(Verdict::Python);
             }
-            let topic = path.rulebook.topic(name).filter(|topic| !topic.by_python);
+            let topic = path.rulebook.topic(name).filter(|topic| self.handed_back || !topic.by_python);
             self.topics.push(topic.ok_or(Verdict::Python)?);
         }
         Ok(self.topics.len() - 1)

@@ -16,10 +16,10 @@ use crate::net::peer::Peer;
 impl Hot for HotPath {
     fn serve(&self, frames: &[Frame<'_>], peer: &Arc<Peer>, out: &mut Outbox<'_>) {
         let settings = self.settings();
-        let mut sends = Sends::new(frames.len());
+        let mut sends = Sends::new(frames.len(), out.is_handed_back());
         for frame in frames {
             match frame.header.code {
-                code if settings.by_python.contains(&code) => out.to_python(frame),
+                code if settings.by_python.contains(&code) && !out.is_handed_back() => out.to_python(frame),
                 request::SEND_MESSAGE | request::SEND_MESSAGE_V2 | request::SEND_BATCH_MESSAGE => {
                     match sends.accept(self, &settings, frame) {
                         Err(Verdict::Refuse(refused)) => {

@@ -113,17 +113,22 @@ impl Store {
             .and_then(|()| self.make_way())
             .and_then(|()| self.append(drafts))
             .and_then(|placed| self.settle(placed, wait));
-        self.count_put(coarse().saturating_sub(began), drafts, &result);
+        self.count_puts(coarse().saturating_sub(began), &[drafts], slice::from_ref(&result));
         result
     }
 
-    pub(super) fn count_put(&self, took: Duration, drafts: &[Draft<'_>], result: &Result<Placed, Refusal>) {
-        self.stats.took(took);
+    pub(super) fn count_puts(
+        &self,
+        took: Duration,
+        units: &[&[Draft<'_>]],
+        results: &[Result<Placed, Refusal>],
+    ) {
+        self.stats.took(units.len(), took);
         if took > SLOW_PUT {
-            let bytes: usize = drafts.iter().map(|draft| draft.body.len()).sum();
+            let bytes: usize = units.iter().copied().flatten().map(|draft| draft.body.len()).sum();
             self.notes.say(Level::Warning, format!("a put of {bytes} bytes took {} ms", took.as_millis()));
         }
-        if let Err(refusal) = result {
+        for refusal in results.iter().filter_map(|result| result.as_ref().err()) {
             self.stats.refused(refusal.status);
         }
     }

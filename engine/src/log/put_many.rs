@@ -1,18 +1,15 @@
 //! Putting what came in together: one holding of the append lock, and one wake-up of those who follow.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use super::append::{Appender, Placed};
 use super::clock::coarse;
 use super::put::{LightQueues, Refusal};
-use super::queue::ConsumeQueue;
 use super::store::Store;
 use crate::message::{Draft, Prepared};
 
 /// A unit that only has to be written.
 struct Ready {
-    queue: Arc<ConsumeQueue>,
     /// Its messages among all that are prepared.
     messages: Range<usize>,
     light: Option<LightQueues>,
@@ -31,28 +28,21 @@ impl Store {
             // Without waiting nothing is refused here.
             let _ = self.settle(*last, false);
         }
-        let took = coarse().saturating_sub(began);
-        for (unit, result) in units.iter().zip(&results) {
-            self.count_put(took, unit, result);
-        }
+        self.count_puts(coarse().saturating_sub(began), units, &results);
         results
     }
 
     fn append_many(&self, units: &[&[Draft<'_>]]) -> Vec<Result<Placed, Refusal>> {
         let mut prepared = Vec::with_capacity(units.iter().map(|unit| unit.len()).sum());
-        let mut ready: Vec<Result<Ready, Refusal>> = Vec::with_capacity(units.len());
-        for unit in units {
-            let before = ready.last().and_then(|last| last.as_ref().ok()).map(|last| &last.queue);
-            let next = self.make_ready(unit, before, &mut prepared);
-            ready.push(next);
-        }
+        let ready: Vec<Result<Ready, Refusal>> =
+            units.iter().map(|unit| self.make_ready(unit, &mut prepared)).collect();
         let mut appender = match self.lock_log() {
             Ok(appender) => appender,
             Err(refusal) => return vec![Err(refusal); units.len()],
         };
         let written = ready.into_iter().zip(units).map(|(ready, unit)| {
-            let ready = ready?;
-            self.write(&mut appender, &ready, &prepared[ready.messages.clone()], unit)
+            let Ready { messages, light } = ready?;
+            self.write(&mut appender, unit, &prepared[messages], light)
         });
         written.collect()
     }
@@ -60,17 +50,9 @@ impl Store {
     fn make_ready<'a>(
         &self,
         unit: &'a [Draft<'a>],
-        queue_before: Option<&Arc<ConsumeQueue>>,
         prepared: &mut Vec<Prepared<'a>>,
     ) -> Result<Ready, Refusal> {
         self.check(unit)?;
-        let (topic, queue_id) = (unit[0].topic, unit[0].queue_id);
-        let is_it =
-            |queue: &&Arc<ConsumeQueue>| queue.queue_id() == queue_id && queue.topic().as_bytes() == topic;
-        let queue = match queue_before.filter(is_it) {
-            Some(queue) => queue.clone(),
-            None => self.queue_for_put(topic, queue_id)?,
-        };
         let light = match unit {
             [draft] => self.light_queues_for(draft)?,
             _ => None,
@@ -85,19 +67,23 @@ impl Store {
                 }
             }
         }
-        Ok(Ready { queue, messages: first..prepared.len(), light })
+        Ok(Ready { messages: first..prepared.len(), light })
     }
 
     fn write(
         &self,
         appender: &mut Appender<'_>,
-        ready: &Ready,
-        messages: &[Prepared<'_>],
         unit: &[Draft<'_>],
+        messages: &[Prepared<'_>],
+        light: Option<LightQueues>,
     ) -> Result<Placed, Refusal> {
-        match &ready.light {
-            Some(light) => self.append_to_many(appender, &unit[0], &ready.queue, light),
-            None => Ok(appender.append_batch(messages, &ready.queue)?),
+        let (topic, queue_id) = (unit[0].topic, unit[0].queue_id);
+        match light {
+            Some(light) => {
+                let queue = self.queue_for_put(topic, queue_id)?;
+                self.append_to_many(appender, &unit[0], &queue, &light)
+            }
+            None => Ok(appender.append_to(&self.derived.queues, (topic, queue_id), messages)?),
         }
     }
 }

@@ -122,6 +122,14 @@ impl ReadResult {
         })
     }
 
+    /// A result that holds these pieces of a map.
+    #[cfg(test)]
+    pub fn of_pieces(map: &Arc<Mapping>, pieces: &[(usize, usize)]) -> Self {
+        let mut result = Self::empty(GetStatus::Found, 0, 0, 0);
+        pieces.iter().for_each(|&(at, len)| result.push(map, at, len));
+        result
+    }
+
     fn push(&mut self, map: &Arc<Mapping>, at: usize, len: usize) {
         if !self.maps.last().is_some_and(|last| Arc::ptr_eq(last, map)) {
             self.maps.push(map.clone());

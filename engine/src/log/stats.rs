@@ -18,8 +18,9 @@ pub struct Stats {
 }
 
 impl Stats {
-    pub fn took(&self, time: Duration) {
-        self.puts.fetch_add(1, Ordering::Relaxed);
+    /// Count put calls, and how long they took.
+    pub fn took(&self, calls: usize, time: Duration) {
+        self.puts.fetch_add(calls as u64, Ordering::Relaxed);
         let ms = time.as_millis() as u64;
         if ms > self.slowest_put_ms.load(Ordering::Relaxed) {
             self.slowest_put_ms.fetch_max(ms, Ordering::Relaxed);

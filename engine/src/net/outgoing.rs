@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 
 use super::encode::{self, Head};
+use crate::log::read::ReadResult;
 use crate::log::view::Slice;
 
 /// A shorter slice is copied: that costs less than one more entry of a vectored write.
@@ -15,8 +16,8 @@ const VECTOR_MAX: usize = 64;
 #[derive(Clone, Copy, Debug)]
 pub enum Body<'a> {
     Bytes(&'a [u8]),
-    /// Records of the log, which go out of the map without a copy.
-    Log(&'a [Slice]),
+    /// Records of the log, of which long ones go out of the map without a copy.
+    Log(&'a ReadResult),
 }
 
 impl Body<'_> {
@@ -25,7 +26,7 @@ impl Body<'_> {
     pub fn len(&self) -> usize {
         match self {
             Self::Bytes(bytes) => bytes.len(),
-            Self::Log(slices) => slices.iter().map(|slice| slice.bytes().len()).sum(),
+            Self::Log(read) => read.bytes,
         }
     }
 
@@ -75,17 +76,18 @@ impl Outgoing {
         self.fill(|tail| encode::head(tail, head, body_len));
         match body {
             Body::Bytes(bytes) => self.fill(|tail| tail.extend_from_slice(bytes)),
-            Body::Log(slices) => slices.iter().for_each(|slice| self.slice(slice)),
+            Body::Log(read) => self.records(read),
         }
     }
 
-    fn slice(&mut self, slice: &Slice) {
-        let bytes = slice.bytes();
-        if bytes.len() <= COPY_BYTES_MAX {
-            self.fill(|tail| tail.extend_from_slice(bytes));
-        } else {
-            self.len += bytes.len();
-            self.parts.push_back(Part::Log(slice.clone()));
+    fn records(&mut self, read: &ReadResult) {
+        for (index, record) in read.records().enumerate() {
+            if record.len() <= COPY_BYTES_MAX {
+                self.fill(|tail| tail.extend_from_slice(record));
+            } else if let Some(slice) = read.get(index) {
+                self.len += record.len();
+                self.parts.push_back(Part::Log(slice));
+            }
         }
     }
 

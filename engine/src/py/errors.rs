@@ -2,11 +2,12 @@
 
 use pyo3::IntoPyObjectExt;
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyOSError, PyValueError};
+use pyo3::exceptions::{PyConnectionError, PyException, PyOSError, PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
 
 use super::store::Appended;
 use crate::error::Error;
+use crate::load::LoadError;
 use crate::log::put::Refusal;
 
 create_exception!(
@@ -34,6 +35,28 @@ create_exception!(
     StoreError,
     "An append that was not acknowledged; `status` is RocketMQ's put status."
 );
+
+create_exception!(
+    tailfin._engine,
+    LoadFailed,
+    PyException,
+    "A load run that could not be carried out; trouble with a connection is a `ConnectionError`."
+);
+
+impl From<LoadError> for PyErr {
+    fn from(error: LoadError) -> Self {
+        let text = error.to_string();
+        match error {
+            LoadError::Connect { .. } | LoadError::Lost { .. } => PyConnectionError::new_err(text),
+            LoadError::Silent { .. } => PyTimeoutError::new_err(text),
+            LoadError::Io { .. } => PyOSError::new_err(text),
+            LoadError::NotRocketMq { .. }
+            | LoadError::Refused { .. }
+            | LoadError::Nothing(_)
+            | LoadError::Options(_) => LoadFailed::new_err(text),
+        }
+    }
+}
 
 impl From<Error> for PyErr {
     fn from(error: Error) -> Self {

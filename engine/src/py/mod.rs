@@ -4,6 +4,7 @@ mod codec;
 mod enter;
 mod errors;
 mod hot;
+mod load;
 mod message;
 mod offline;
 mod options;
@@ -19,9 +20,11 @@ mod _engine {
         decode_batch, decode_message_id, encode_batch, encode_message_id, encode_record, java_hash,
     };
     #[pymodule_export]
-    use super::errors::{AppendRefused, StoreClosed, StoreDamaged, StoreError, StoreLocked};
+    use super::errors::{AppendRefused, LoadFailed, StoreClosed, StoreDamaged, StoreError, StoreLocked};
     #[pymodule_export]
     use super::hot::HotPath;
+    #[pymodule_export]
+    use super::load::{LimitServer, run_load};
     #[pymodule_export]
     use super::message::Message;
     #[pymodule_export]

@@ -255,6 +255,7 @@ class Broker:
         if settings.store.maxMessageSize != before.store.maxMessageSize:
             self.store.set_max_message_size(settings.store.maxMessageSize)
         if settings.broker.brokerPermission != before.broker.brokerPermission:
+            self.topics.touch()
             await self.registration.register()
 
     async def topics_settled(self) -> None:

@@ -26,6 +26,11 @@ class ConfigFileDamaged(Exception):
     """Neither a file nor its backup can be read; the text names both."""
 
 
+def first_version() -> DataVersion:
+    """Return the version of a table that was never written: another one after each loss of the file."""
+    return DataVersion(timestamp=time.time_ns() // 1_000_000)
+
+
 def following(version: DataVersion) -> DataVersion:
     """Return the version after a change."""
     return replace(version, counter=version.counter + 1, timestamp=time.time_ns() // 1_000_000)

@@ -5,9 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from tailfin.broker import names
-from tailfin.broker.config_file import ConfigFile, following
+from tailfin.broker.config_file import ConfigFile, first_version, following
 from tailfin.config.broker import BrokerConfig
-from tailfin.wire.bodies.common import DataVersion
 from tailfin.wire.bodies.groups import SubscriptionGroupConfig, SubscriptionGroupWrapper
 
 READ_FORBIDDEN = 4
@@ -29,7 +28,7 @@ class GroupTable:
 
     def __init__(self, folder: Path, config: BrokerConfig) -> None:
         self.config = config
-        self.version = DataVersion()
+        self.version = first_version()
         self.on_change: Callable[[list[SubscriptionGroupConfig]], None] = lambda groups: None
         self.on_delete: Callable[[str], None] = lambda name: None
         self.file = ConfigFile(folder / "subscriptionGroup.json", SubscriptionGroupWrapper)

@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tailfin.broker.config_file import ConfigFile, following
+from tailfin.broker.config_file import ConfigFile, first_version, following
 from tailfin.config.broker import BrokerConfig
-from tailfin.wire.bodies.common import DataVersion
 from tailfin.wire.bodies.groups import ConsumerOffsetSerializeWrapper
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ class ConsumerOffsets:
     """Offsets of consumer groups; commits happen in the hot path, files and admin questions here."""
 
     def __init__(self, folder: Path, config: BrokerConfig, hot: "HotPath") -> None:
-        self.version = DataVersion()
+        self.version = first_version()
         self._config = config
         self._hot = hot
         self._file = ConfigFile(folder / "consumerOffset.json", ConsumerOffsetSerializeWrapper)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("tailfin.broker")
 
 FIRST_BEAT_S = 10.0
+TRY_AGAIN_S = 3.0
 VERSION_WITHIN_S = 3.0
 UNREGISTER_WITHIN_S = 3.0
 
@@ -47,10 +48,12 @@ class Registration:
 
     async def run(self) -> None:
         """Register now and then for ever."""
-        await asyncio.sleep(FIRST_BEAT_S)
+        pause = FIRST_BEAT_S
         while True:
-            await self.register(force=self._broker.config.forceRegister)
-            await asyncio.sleep(self._broker.config.registerNameServerPeriod / 1000)
+            # A name server that starts after its brokers need not wait for their next turn.
+            await asyncio.sleep(min(pause, TRY_AGAIN_S) if self._troubled else pause)
+            await self.register(force=self._broker.config.forceRegister or bool(self._troubled))
+            pause = self._broker.config.registerNameServerPeriod / 1000
 
     async def register(self, *, force: bool = True) -> None:
         """Tell every name server all topics; without `force` only those that know another version."""
@@ -97,7 +100,7 @@ class Registration:
             try:
                 await act(server)
             except RemotingError as error:
-                # Once is enough: it is tried again every half minute.
+                # Once is enough: it is tried again and again.
                 if server not in self._troubled:
                     self._troubled.add(server)
                     log.error("name server %s cannot be told about this broker: %s", server, error)

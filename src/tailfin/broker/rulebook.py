@@ -47,10 +47,12 @@ class Rulebook:
             write_queues=topic.write_queue_nums,
             perm=topic.perm,
             sys_flag=topic.topic_sys_flag,
-            by_python=self._sends_need_python(topic, name),
+            by_python=self.sends_need_python(topic),
         )
 
-    def _sends_need_python(self, topic: TopicConfig, name: str) -> bool:
+    def sends_need_python(self, topic: TopicConfig) -> bool:
+        """Whether sends to a topic are more than the hot path can do."""
+        name = topics.name_of(topic)
         return (
             name.startswith(names.RETRY_PREFIX)
             or name in names.NO_CLIENT_MAY_SEND

@@ -50,7 +50,8 @@ class Sends:
             header = SendMessageRequestHeader.decode(request.fields)
             known = header.topic in broker.topics
             topic = self._checked(header, request)
-            if not known and broker.server.hand_back(request):
+            ordinary = not known and not broker.rulebook.sends_need_python(topic)
+            if ordinary and broker.server.hand_back(request):
                 return None
             outcome, draft = await self._store(header, topic, request)
         except RemotingError as error:

@@ -137,19 +137,12 @@ _STORED_ANYWAY = {
     "SLAVE_NOT_AVAILABLE": ResponseCode.SLAVE_NOT_AVAILABLE,
 }
 
-_ILLEGAL = (
-    "the message is illegal, maybe msg body or properties length not matched. "
-    "msg body length limit {limit}B, msg properties length limit 32KB."
-)
-
 _REFUSED = {
     "IN_SYNC_REPLICAS_NOT_ENOUGH": (ResponseCode.SYSTEM_ERROR, "in-sync replicas not enough"),
     "CREATE_MAPPED_FILE_FAILED": (
         ResponseCode.SYSTEM_ERROR,
         "create mapped file failed, server is busy or broken.",
     ),
-    "MESSAGE_ILLEGAL": (ResponseCode.MESSAGE_ILLEGAL, _ILLEGAL),
-    "PROPERTIES_SIZE_EXCEEDED": (ResponseCode.MESSAGE_ILLEGAL, _ILLEGAL),
     "OS_PAGE_CACHE_BUSY": (
         ResponseCode.SYSTEM_BUSY,
         "[PC_SYNCHRONIZED]broker busy, start flow control for a while",
@@ -167,6 +160,8 @@ def refusal(store: Store, refused: AppendRefused) -> Outcome:
     """Name an append that was not acknowledged the way RocketMQ does."""
     if refused.status in _STORED_ANYWAY:
         return Outcome(_STORED_ANYWAY[refused.status], str(refused), refused.result)
+    if refused.status in ("MESSAGE_ILLEGAL", "PROPERTIES_SIZE_EXCEEDED"):
+        return Outcome(ResponseCode.MESSAGE_ILLEGAL, f"the message is illegal: {refused}", None)
     if refused.status == "SERVICE_NOT_AVAILABLE":
         disk = disk_use(store.config)
         return Outcome(
@@ -176,4 +171,4 @@ def refusal(store: Store, refused: AppendRefused) -> Outcome:
             None,
         )
     code, remark = _REFUSED.get(refused.status, (ResponseCode.SYSTEM_ERROR, "UNKNOWN_ERROR DEFAULT"))
-    return Outcome(code, remark.format(limit=store.config.maxMessageSize), None)
+    return Outcome(code, remark, None)

@@ -6,9 +6,8 @@ from pathlib import Path
 
 from tailfin.broker import names
 from tailfin.broker.attributes import changed_attributes
-from tailfin.broker.config_file import ConfigFile, following
+from tailfin.broker.config_file import ConfigFile, first_version, following
 from tailfin.config.broker import BrokerConfig
-from tailfin.wire.bodies.common import DataVersion
 from tailfin.wire.bodies.topics import Perm, TopicConfig, TopicConfigSerializeWrapper
 
 READ_WRITE = Perm.READ | Perm.WRITE
@@ -29,7 +28,7 @@ class TopicTable:
 
     def __init__(self, folder: Path, config: BrokerConfig) -> None:
         self.config = config
-        self.version = DataVersion()
+        self.version = first_version()
         self.on_change: OnChange = lambda topics: None
         self.on_delete: Callable[[str], None] = lambda name: None
         self.file = ConfigFile(folder / "topics.json", TopicConfigSerializeWrapper)
@@ -133,6 +132,10 @@ class TopicTable:
             before, text or "", new=current is None, mixed_allowed=self.config.enableMixedMessageType
         )
         return replace(topic, attributes=attributes)
+
+    def touch(self) -> None:
+        """Count a change that is not in the table but in what name servers are told of it."""
+        self.version = following(self.version)
 
     def delete(self, name: str) -> bool:
         """Forget a topic; false when there was none."""

@@ -12,13 +12,20 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from tailfin.cli import broker, namesrv, start
+from tailfin.cli.bench import create, e2e, limit_server, pull, send
 from tailfin.cli.store import dump, inspect, verify
 from tailfin.config.setting import ConfigError
+from tailfin.load import LoadFailed
 from tailfin.store import StoreError
 from tailfin.store.offline import NoStore
+from tailfin.wire.error import RemotingError
 
 COMMANDS: dict[str, ModuleType] = {"start": start, "namesrv": namesrv, "broker": broker}
 NOUNS = {
+    "bench": (
+        "put load on a broker and tell how it fares",
+        {"send": send, "pull": pull, "e2e": e2e, "create": create, "limit-server": limit_server},
+    ),
     "store": ("look into a store directory, read-only", {"inspect": inspect, "verify": verify, "dump": dump}),
 }
 
@@ -63,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 128 + signal.SIGPIPE
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
-    except (NoStore, ConfigError, StoreError, OSError) as error:
+    except (NoStore, ConfigError, StoreError, LoadFailed, RemotingError, OSError) as error:
         print(f"tailfin: {error}", file=sys.stderr)
         return 2
     return code

@@ -48,6 +48,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the broker, or print its settings."""
+    if not (args.print or args.print_important):
+        log_to_stderr()
     given: dict[str, object] = pairs(args.set)
     if args.namesrv:
         given["namesrvAddr"] = args.namesrv
@@ -58,7 +60,6 @@ def run(args: argparse.Namespace) -> int:
             chosen = {key: chosen[key] for key in IMPORTANT}
         print(properties.text(chosen), end="")
         return 0
-    log_to_stderr()
     asyncio.run(_serve(settings))
     return 0
 

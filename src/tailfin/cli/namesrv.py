@@ -12,12 +12,10 @@ Examples:
 
 import argparse
 import asyncio
-import logging
-import signal
 
+from tailfin.cli import serving
 from tailfin.config import properties
 from tailfin.config.namesrv import NamesrvSettings
-from tailfin.config.setting import ConfigError
 from tailfin.namesrv import NameServer
 
 _PRINT = "print"
@@ -43,18 +41,13 @@ def run(args: argparse.Namespace) -> int:
     if args.port == _PRINT:
         print(properties.text(settings.all()), end="")
         return 0
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    serving.log_to_stderr()
     asyncio.run(_serve(settings))
     return 0
 
 
 def _given(args: argparse.Namespace) -> dict[str, object]:
-    given: dict[str, object] = {}
-    for pair in args.set:
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise ConfigError(f"--set takes KEY=VALUE, not {pair!r}")
-        given[key.strip()] = value.strip()
+    given = serving.pairs(args.set)
     if args.port not in (None, _PRINT):
         given["listenPort"] = args.port
     if args.host:
@@ -63,10 +56,7 @@ def _given(args: argparse.Namespace) -> dict[str, object]:
 
 
 async def _serve(settings: NamesrvSettings) -> None:
-    stopping = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for each in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(each, stopping.set)
+    stopping = serving.asked_to_stop()
     async with NameServer(settings).running() as server:
         address = f"{settings.server.bindAddress}:{server.port}"
         print(f"The Name Server boot success. serializeType=JSON, address {address}", flush=True)

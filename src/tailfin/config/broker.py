@@ -9,7 +9,7 @@ from typing import Self
 
 from tailfin.config import properties
 from tailfin.config.server import ServerConfig
-from tailfin.config.setting import LONG_MAX, ConfigError, Settings, policy, share
+from tailfin.config.setting import LONG_MAX, ConfigError, Settings, as_text, policy, share
 from tailfin.config.store import StoreConfig
 
 MASTER_ID = 0
@@ -164,11 +164,6 @@ class BrokerSettings:
         for part in (self.store, self.server, self.broker):
             texts.update({each.name: as_text(getattr(part, each.name)) for each in fields(part)})
         return dict(sorted(texts.items()))
-
-
-def as_text(value: object) -> str:
-    """Write a value the way a properties file has it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _host_name() -> str:

@@ -8,7 +8,7 @@ from typing import Self
 
 from tailfin.config import properties
 from tailfin.config.server import ServerConfig
-from tailfin.config.setting import ConfigError, Settings, policy, share
+from tailfin.config.setting import ConfigError, Settings, as_text, policy, share
 
 _BLACK_LIST = "configBlackList;configStorePath;kvConfigPath"
 
@@ -86,13 +86,9 @@ class NamesrvSettings:
     def all(self) -> dict[str, str]:
         """Return every setting in force as text."""
         parts = (self.server, self.namesrv)
-        texts = {each.name: _text(getattr(part, each.name)) for part in parts for each in fields(part)}
+        texts = {each.name: as_text(getattr(part, each.name)) for part in parts for each in fields(part)}
         return dict(sorted(texts.items()))
 
 
 def _home(given: str, name: str) -> Path:
     return (Path(given).expanduser() if given else Path.home() / "namesrv" / name).absolute()
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -169,6 +169,11 @@ def as_number(key: str, value: object, rule: Rule, *, whole: bool) -> int | floa
     return number
 
 
+def as_text(value: object) -> str:
+    """Write a value the way a properties file has it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def respelt(key: str, names: Iterable[str]) -> str | None:
     """Find a key under its own or its other spelling.
 

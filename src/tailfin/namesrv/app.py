@@ -63,15 +63,17 @@ class NameServer:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._server:
-            await self._server.stop(drain)
+            config = self._settings.server
+            graceful = config.shutdownWaitTimeSeconds if config.enableShutdownGracefully else 0
+            await self._server.stop(drain, go_away=graceful)
         if self._client:
             await self._client.stop()
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator["NameServer"]:
         """Start, and stop at the end of a `with` block."""
-        await self.start()
         try:
+            await self.start()
             yield self
         finally:
             await self.stop()

@@ -1,6 +1,7 @@
 """Requests of brokers: registration and every sign of life."""
 
 import asyncio
+import hashlib
 import logging
 from collections.abc import Callable
 
@@ -28,6 +29,9 @@ from tailfin.wire.headers.namesrv import (
 
 log = logging.getLogger("tailfin.namesrv")
 
+Sent = tuple[bytes, bool, int]
+"""What a registration's body was: its digest, whether it was compressed, the broker's version."""
+
 LeastIdListener = Callable[[str, str | None, str | None], None]
 """Told a broker's name, the address that left, and the replication address of the one that came."""
 
@@ -53,14 +57,15 @@ class BrokerHandlers:
         self._clock_ms = clock_ms
         self._on_least_id = on_least_id
         self._waiting: list[Leaving] = []
+        self._bodies: dict[Address, tuple[Sent, RegisterBrokerBody]] = {}
 
     @handles(Code.REGISTER_BROKER)
     def register(self, request: Request) -> Response:
         """Take a registration; a slave learns its master, every broker the order config."""
         fields = request.fields
         header = RegisterBrokerRequestHeader.decode(fields)
-        body = _body(request, header)
         self.remove_waiting()
+        body = self._body(request, header)
         config = self._settings.now
         told = registration.register(
             self._tables,
@@ -131,6 +136,24 @@ class BrokerHandlers:
         if leaving:
             for each in removal.remove(self._tables, leaving):
                 self._least_id_gone(each)
+            lives = self._tables.lives
+            self._bodies = {where: kept for where, kept in self._bodies.items() if where in lives}
+
+    def _body(self, request: Request, header: RegisterBrokerRequestHeader) -> RegisterBrokerBody:
+        """Read a registration's body, but not again one that the broker repeats, as it does every 30 s."""
+        data = request.body
+        if header.body_crc32 and wire_registration.crc32(data) != header.body_crc32:
+            remark = "crc32 not match: the registration's body is not what the broker sent"
+            raise RemotingError(ResponseCode.SYSTEM_ERROR, remark)
+        where = Address(header.cluster_name, header.broker_addr)
+        sent = hashlib.blake2b(data).digest(), header.compressed, request.version
+        before = self._bodies.get(where)
+        if before and before[0] == sent:
+            return before[1]
+        body = _read(data, compressed=header.compressed, broker_version=request.version)
+        if where in self._tables.lives:
+            self._bodies[where] = sent, body
+        return body
 
     def _least_id_gone(self, gone: LeastIdGone) -> None:
         self._on_least_id(gone.name, gone.offline_address, None)
@@ -141,16 +164,12 @@ class BrokerHandlers:
         self._waiting += leaving
 
 
-def _body(request: Request, header: RegisterBrokerRequestHeader) -> RegisterBrokerBody:
-    data = request.body
-    if header.body_crc32 and wire_registration.crc32(data) != header.body_crc32:
-        remark = "crc32 not match: the registration's body is not what the broker sent"
-        raise RemotingError(ResponseCode.SYSTEM_ERROR, remark)
+def _read(data: bytes, *, compressed: bool, broker_version: int) -> RegisterBrokerBody:
     if not data:
         return RegisterBrokerBody()
-    if request.version < version.V3_0_11:
+    if broker_version < version.V3_0_11:
         wrapper = TopicConfigAndMappingSerializeWrapper.from_json(data)
         return RegisterBrokerBody(topic_config_serialize_wrapper=wrapper)
-    if header.compressed:
-        return wire_registration.inflate(data, request.version)
+    if compressed:
+        return wire_registration.inflate(data, broker_version)
     return RegisterBrokerBody.from_json(data)

@@ -53,8 +53,12 @@ class Connection(asyncio.Protocol):
         await self._writable.wait()
         if self._transport is None or self._transport.is_closing():
             raise self._gone()
+        try:
+            data = frames.encode(frame, self._kind)
+        except FrameError as error:
+            raise RemotingError(ResponseCode.RPC_SEND_TO_CHANNEL_FAILED, str(error)) from None
         self._last_used = self._loop.time()
-        self._transport.write(frames.encode(frame, self._kind))
+        self._transport.write(data)
 
     async def call(self, frame: Frame) -> Frame:
         """Send a request and await its response."""

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from tailfin.wire import version
 from tailfin.wire.codes import Code, ResponseCode
 from tailfin.wire.error import RemotingError
 
@@ -70,6 +71,8 @@ class Dispatcher:
 
     def __init__(self, hooks: tuple[Hook, ...] = ()) -> None:
         self.hooks = hooks
+        self.leaving = False
+        """Whether clients that understand it are told to go elsewhere."""
         self._handlers: dict[int, Handler] = {}
 
     def add(self, *parts: object) -> None:
@@ -85,6 +88,8 @@ class Dispatcher:
         try:
             for hook in self.hooks:
                 hook.before(request)
+            if self.leaving and request.version > version.V5_3_1:
+                raise RemotingError(ResponseCode.GO_AWAY, "please go away")
             handler = self._handlers.get(request.code)
             if handler is None:
                 unsupported = f" request type {request.code} not supported"

@@ -116,8 +116,14 @@ class Server:
             raise gone
         return answer
 
-    async def stop(self, drain: float = 3.0) -> None:
-        """Stop accepting, answer what is under way for up to `drain` seconds, close everything."""
+    async def stop(self, drain: float = 3.0, *, go_away: float = 0.0) -> None:
+        """Stop accepting, answer what is under way for up to `drain` seconds, close everything.
+
+        Before that clients are told for `go_away` seconds that they should turn to another server, so that
+        none of them is surprised.
+        """
+        self._dispatcher.leaving = True
+        await asyncio.sleep(go_away)
         # The engine waits in its own thread, so that handlers can still finish here.
         await self._loop.run_in_executor(None, self._engine.stop, drain)
         self._loop.remove_reader(self._engine.fileno())

@@ -77,7 +77,9 @@ class Body:
             raise Misshapen(f"an object expected, not {_short(tree)}")
         values: dict[str, Any] = {}
         for slot in _layout(cls):
-            value = next((tree[key] for key in slot.keys if tree.get(key) is not None), None)
+            value = tree.get(slot.key)
+            if value is None and slot.other_keys:
+                value = next((tree[key] for key in slot.other_keys if tree.get(key) is not None), None)
             if value is not None:
                 try:
                     values[slot.name] = slot.read(value)
@@ -91,14 +93,11 @@ class Body:
 @dataclass(frozen=True, slots=True)
 class _Slot:
     name: str
-    keys: tuple[str, ...]
+    key: str
+    other_keys: tuple[str, ...]
     read: Convert
     write: Convert | None
     required: bool
-
-    @property
-    def key(self) -> str:
-        return self.keys[0]
 
 
 _layouts: dict[type[Body], tuple[_Slot, ...]] = {}
@@ -115,10 +114,10 @@ def _read_layout(cls: type[Body]) -> tuple[_Slot, ...]:
     hints = get_type_hints(cls)
     slots = []
     for each in fields(cls):  # type: ignore[arg-type]  # every subclass is a dataclass
-        keys = each.metadata.get("keys") or (camel(each.name),)
+        key, *others = each.metadata.get("keys") or (camel(each.name),)
         required = each.default is MISSING and each.default_factory is MISSING
         read, write = _converters(hints[each.name])
-        slots.append(_Slot(each.name, keys, read, write, required))
+        slots.append(_Slot(each.name, key, tuple(others), read, write, required))
     return tuple(sorted(slots, key=lambda slot: slot.key))
 
 

@@ -69,7 +69,9 @@ def _read(parts: "_Parts", broker_version: int) -> RegisterBrokerBody:
         topic = _topic(parts.text())
         assert topic.topic_name is not None
         topics[topic.topic_name] = topic
-    filters = fastjson.loads(parts.text() or "[]")
+    filters = fastjson.loads(parts.text() or "[]") or []
+    if not isinstance(filters, list):
+        raise Misshapen("the filter servers are an array")
     mappings: dict[str, TopicQueueMappingInfo] = {}
     if broker_version >= version.V5_0_0:
         for _ in range(parts.count()):
@@ -79,7 +81,7 @@ def _read(parts: "_Parts", broker_version: int) -> RegisterBrokerBody:
         topic_config_serialize_wrapper=TopicConfigAndMappingSerializeWrapper(
             data_version=data_version, topic_config_table=topics, topic_queue_mapping_info_map=mappings
         ),
-        filter_server_list=[str(each) for each in filters or []],
+        filter_server_list=[str(each) for each in filters],
     )
 
 
@@ -102,13 +104,20 @@ def _topic(line: str) -> TopicConfig:
     if len(words) < 5:
         raise Misshapen(f"a topic has at least five words, not {line[:64]!r}")
     name, read, write, perm, kind = words[:5]
+    # Fast, for a broker has thousands of them and registers every half a minute.
     if not all(number.removeprefix("-").isdecimal() and len(number) < 11 for number in (read, write, perm)):
         raise Misshapen(f"a topic's queues and permissions are numbers, not {line[:64]!r}")
-    tree = {"topicName": name, "readQueueNums": read, "writeQueueNums": write, "perm": perm}
-    if kind in TopicFilterType.__members__:
-        tree["topicFilterType"] = kind
-    attributes = fastjson.loads(words[5]) if words[5:] and words[5].strip() else None
-    return TopicConfig.from_tree(tree | {"attributes": attributes})
+    attributes = fastjson.loads(words[5]) if words[5:] and words[5].strip() else {}
+    if not isinstance(attributes, dict):
+        raise Misshapen(f"a topic's attributes are an object, not {words[5][:64]!r}")
+    return TopicConfig(
+        topic_name=name,
+        read_queue_nums=int(read),
+        write_queue_nums=int(write),
+        perm=int(perm),
+        topic_filter_type=TopicFilterType.__members__.get(kind, TopicFilterType.SINGLE_TAG),
+        attributes={str(key): str(value) for key, value in attributes.items()},
+    )
 
 
 class _Parts:

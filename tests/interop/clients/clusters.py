@@ -1,12 +1,13 @@
-"""A running cluster of either make, as the tests see it."""
+"""A running cluster of either make, or of both, as the tests see it."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.crash.waiting import wait_until
-from tests.interop.clients import official_servers, remoting
+from tests.interop.clients import remoting, servers
+from tests.interop.clients.servers import Make
 
 
 @dataclass(frozen=True)
@@ -20,21 +21,28 @@ class Cluster:
 
     def wait_registered(self) -> None:
         """Wait until the nameserver knows every broker."""
-        wait_until(
-            lambda: all(name.encode() in self._known() for name in self.brokers), "brokers to register"
-        )
+        wait_until(lambda: all(name.encode() in self._known() for name in self.brokers), "registration")
 
     def _known(self) -> bytes:
         return remoting.ask(self.namesrv, remoting.CLUSTER_INFO).body
 
 
 @contextmanager
-def official(home: Path) -> Iterator[Cluster]:
-    """Run one official nameserver and one official broker."""
-    with (
-        official_servers.nameserver(home / "namesrv") as namesrv,
-        official_servers.broker(home / "broker", namesrv.address) as broker,
-    ):
-        cluster = Cluster("official", namesrv.address, {"broker-a": broker.address})
+def running(name: str, home: Path, namesrv: Make, *brokers: Make) -> Iterator[Cluster]:
+    """Run a cluster: a nameserver of one make, brokers of any."""
+    with ExitStack() as stack:
+        at = stack.enter_context(servers.nameserver(namesrv, home / "namesrv")).address
+        addresses = {}
+        for letter, make in zip("abcdefg", brokers, strict=False):
+            running = servers.broker(make, home / f"broker-{letter}", at, f"broker-{letter}")
+            addresses[f"broker-{letter}"] = stack.enter_context(running).address
+        cluster = Cluster(name, at, addresses)
         cluster.wait_registered()
+        yield cluster
+
+
+@contextmanager
+def uniform(make: Make, home: Path) -> Iterator[Cluster]:
+    """Run one nameserver and one broker of a make."""
+    with running(make, home, make, make) as cluster:
         yield cluster

@@ -2,17 +2,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.interop.clients import clusters, java_client
+from tests.interop.clients import clusters, java_client, mqadmin_run
 from tests.interop.clients.clusters import Cluster
 from tests.interop.clients.java_client import Saw
+from tests.interop.clients.mqadmin_run import Run
 
-MAKES = {"official": clusters.official}
 
-
-@pytest.fixture(scope="session", params=list(MAKES))
+@pytest.fixture(scope="session", params=["official", "tailfin"])
 def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """The official servers first, then Tailfin's: what passes on the first is what the second owes."""
-    with MAKES[request.param](tmp_path_factory.mktemp(request.param)) as cluster:
+    with clusters.uniform(request.param, tmp_path_factory.mktemp(request.param)) as cluster:
         yield cluster
 
 
@@ -22,3 +21,9 @@ def java(
 ) -> dict[str, Saw]:
     """What each scenario of the official Java client saw; a scenario that failed has its error in it."""
     return java_client.run(request.param, cluster, tmp_path_factory.mktemp("java-client"))
+
+
+@pytest.fixture(scope="session")
+def admin_run(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """What each command of the official mqadmin printed."""
+    return mqadmin_run.run(cluster, tmp_path_factory.mktemp("mqadmin"))

@@ -1,9 +1,10 @@
-"""The official mqadmin, its commands run one after the other in one virtual machine."""
+"""The official mqadmin, its commands run in one virtual machine."""
 
+import itertools
 import json
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -13,33 +14,44 @@ from tests.interop.clients import java_programs
 LIVE_MESSAGES = 40
 
 
-class Printed(NamedTuple):
-    """What a command printed, and whether it ended by itself."""
+class Call(NamedTuple):
+    """One command; one that never ends is stopped when it has printed `until`."""
 
-    output: str
-    ended: bool
+    words: Sequence[str]
+    until: str = ""
 
 
 class MqAdmin:
-    """A virtual machine that takes one command after the other."""
+    """A virtual machine that takes commands."""
 
     def __init__(self, stdin: IO[str], stdout: IO[str]) -> None:
         self._stdin, self._stdout = stdin, stdout
+        self._numbers = map(str, itertools.count())
 
-    def run(self, *words: str, until: str = "") -> Printed:
-        """Run one command; one that never ends is stopped when it has printed `until`."""
-        answer = self._ask(until, *words)
-        return Printed(answer["output"], answer["ended"])
+    def run(self, *words: str) -> str:
+        """Run one command and return what it printed."""
+        return self.run_together([Call(words)])[0]
+
+    def run_together(self, calls: Sequence[Call]) -> list[str]:
+        """Run commands at once, since each spends seconds on closing its client; return what each printed."""
+        numbers = [self._start(call.until, *call.words) for call in calls]
+        answers = {answer["number"]: answer["output"] for answer in (self._answer() for _ in numbers)}
+        return [answers[number] for number in numbers]
 
     def live(self, namesrv: str, prefix: str) -> dict[str, Any]:
         """Start a consumer, and a producer that sends messages to it; they stay until the end."""
-        return self._ask("", "@live", namesrv, prefix, str(LIVE_MESSAGES))
+        self._start("", "@live", namesrv, prefix, str(LIVE_MESSAGES))
+        return self._answer()
 
-    def _ask(self, *words: str) -> dict[str, Any]:
-        self._stdin.write("\t".join(words) + "\n")
+    def _start(self, *words: str) -> str:
+        number = next(self._numbers)
+        self._stdin.write("\t".join([number, *words]) + "\n")
         self._stdin.flush()
+        return number
+
+    def _answer(self) -> dict[str, Any]:
         line = self._stdout.readline()
-        assert line, f"mqadmin ended at {words}"
+        assert line, "mqadmin ended"
         answer: dict[str, Any] = json.loads(line)
         return answer
 
@@ -47,7 +59,7 @@ class MqAdmin:
 @contextmanager
 def running(home: Path) -> Iterator[MqAdmin]:
     """Run mqadmin until the block ends, its files under `home`."""
-    line = java_programs.command("5.5.0", "tailfin.MqAdminRunner", home=home)
+    line = java_programs.command("5.5.0", "tailfin.MqAdminRunner", home=home, heap="-Xmx512m")
     with (home / "errors").open("w") as errors:
         process = subprocess.Popen(
             line,

@@ -11,6 +11,8 @@ import pytest
 
 from tailfin.config.namesrv import NamesrvSettings
 from tailfin.namesrv import NameServer
+from tailfin.namesrv.broker_handlers import BrokerHandlers
+from tailfin.namesrv.handlers import ConfigHandlers, RouteHandlers, TopicHandlers
 from tailfin.remoting import Client
 from tailfin.wire import fastjson, registration
 from tailfin.wire.bodies.common import DataVersion, KVTable, TopicList
@@ -37,6 +39,19 @@ from tests.unit.loops import in_loop, until
 from tests.unit.namesrv.samples import topics
 
 MASTER = "127.0.0.1:10911"
+
+
+class OfVersion:
+    """Lets a client be of another release."""
+
+    def __init__(self, version: int) -> None:
+        self.version = version
+
+    def before(self, address: str, request: Frame) -> None:
+        request.version = self.version
+
+    def after(self, address: str, request: Frame, response: Frame) -> None:
+        pass
 
 
 class Peer:
@@ -146,16 +161,9 @@ async def test_an_unknown_topic_is_said_so(tmp_path: Path) -> None:
 async def test_old_clients_get_their_json(
     tmp_path: Path, version: int, fields: dict[str, str], quoted: bool
 ) -> None:
-    class OfVersion:
-        def before(self, address: str, request: Frame) -> None:
-            request.version = version
-
-        def after(self, address: str, request: Frame, response: Frame) -> None:
-            pass
-
     async with name_server(tmp_path) as peer:
         await peer.register()
-        client = Client(hooks=(OfVersion(),))
+        client = Client(hooks=(OfVersion(version),))
         header = GetRouteInfoRequestHeader(topic="T")
         answer = await client.call(peer.address, Code.GET_ROUTEINFO_BY_TOPIC, header=header, fields=fields)
         await client.stop()
@@ -260,6 +268,35 @@ async def test_a_broker_asks_whether_its_topics_are_known(tmp_path: Path) -> Non
         await peer.register()
         assert await changed(DataVersion(counter=1)) == (False, DataVersion(counter=1).to_json())
         assert (await changed(DataVersion(counter=2)))[0]
+
+
+@pytest.mark.shows("NS-16")
+@in_loop
+async def test_brokers_from_before_filter_servers_register_their_bare_topics(tmp_path: Path) -> None:
+    header = RegisterBrokerRequestHeader(
+        broker_name="old", broker_addr="o:1", cluster_name="C", ha_server_addr="o:2", broker_id=0
+    )
+    async with name_server(tmp_path) as peer:
+        old = Client(hooks=(OfVersion(36),))
+        for body in (topics("T", "U").to_json(), b""):
+            await old.call(peer.address, Code.REGISTER_BROKER, header=header, body=body)
+        assert await peer.topics() == ["T", "U"]
+        await old.stop()
+
+
+@in_loop
+async def test_a_repeated_registration_is_as_good_as_the_first(tmp_path: Path) -> None:
+    changed = RegisterBrokerBody(topic_config_serialize_wrapper=topics("T", "V", version=2))
+    async with name_server(tmp_path, deleteTopicWithBrokerRegistration=True) as peer:
+        for _ in range(3):
+            await peer.register()
+            await peer.ask(Code.DELETE_TOPIC_IN_NAMESRV, topic="T")
+        await peer.register()
+        assert sorted(await peer.topics()) == ["T", "U"]
+        await peer.register(body=changed)
+        assert sorted(await peer.topics()) == ["T", "V"]
+        await peer.register(body=changed, compressed=True)
+        assert sorted(await peer.topics()) == ["T", "V"]
 
 
 @in_loop
@@ -448,6 +485,52 @@ async def test_a_change_that_cannot_be_is_refused_whole(
         assert not (tmp_path / "namesrv.properties").exists()
 
 
+NONSENSE_FIELDS = [
+    {},
+    dict.fromkeys(("topic", "brokerName", "brokerAddr", "clusterName", "namespace", "key", "cluster"), "?"),
+    dict.fromkeys(("brokerName", "brokerAddr", "clusterName", "haServerAddr"), "x") | {"brokerId": "0"},
+    dict.fromkeys(("brokerName", "brokerAddr", "clusterName", "haServerAddr"), "x")
+    | {"brokerId": "-9223372036854775808", "compressed": "true"},
+]
+NONSENSE_BODIES = [
+    b"",
+    b"null",
+    b"[]",
+    b"7",
+    b"{",
+    b"\xff\xfe",
+    b"[" * 50_000,
+    b'{"topicConfigSerializeWrapper":{"topicConfigTable":{"T":null,"U":{"perm":{}}}}}',
+    b'{"queueDatas":[{}],"counter":"many"}',
+    zlib.compress(b"\0\0\0\2{}\0\0\0\0\0\0\0\1" + b"5" + b"\0\0\0\0"),
+    zlib.compress(b"\0\0\0\2{}\x7f\0\0\0"),
+]
+
+
+@in_loop
+async def test_nonsense_is_answered_and_harms_nobody(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    everything = range(1 << 16)
+    async with name_server(tmp_path) as peer:
+        await peer.register("well", address="w:1")
+        codes = {
+            code
+            for handlers in (BrokerHandlers, RouteHandlers, TopicHandlers, ConfigHandlers)
+            for method in vars(handlers).values()
+            for code in getattr(method, "handles", ())
+        }
+        assert len(codes) == 23
+        nobody = Client()
+        for code in codes:
+            for fields in NONSENSE_FIELDS:
+                for body in NONSENSE_BODIES:
+                    await nobody.call(peer.address, code, fields=fields, body=body, accept=everything)
+        await nobody.stop()
+        assert (await peer.route("U")).broker_datas[0].broker_name == "well"
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
+
+
 @pytest.mark.shows("NS-35")
 @in_loop
 async def test_name_servers_know_nothing_of_each_other(tmp_path: Path) -> None:
@@ -468,9 +551,9 @@ async def test_a_start_at_a_port_in_use_fails_and_leaves_nothing_behind(tmp_path
         await peer.register()
 
 
+@pytest.mark.shows("NS-07")
 @in_loop
-async def test_kept_routes_are_in_the_files_of_no_one(tmp_path: Path) -> None:
-    """Routes are not persisted: a new server starts empty, with the key-values only."""
+async def test_a_restart_forgets_routes_and_keeps_key_values(tmp_path: Path) -> None:
     async with name_server(tmp_path) as peer:
         await peer.register()
         await peer.ask(Code.PUT_KV_CONFIG, namespace="n", key="k", value="v")

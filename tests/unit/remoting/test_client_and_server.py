@@ -11,7 +11,9 @@ import pytest
 
 from tailfin.config.server import ServerConfig
 from tailfin.remoting import Client, Event, Request, Response, Server, handles
+from tailfin.remoting.dispatch import Dispatcher
 from tailfin.remoting.signing import Signer, signature
+from tailfin.wire import version
 from tailfin.wire.codes import Code, ResponseCode
 from tailfin.wire.error import RemotingError
 from tailfin.wire.frame import BINARY, JSON, Frame
@@ -146,7 +148,7 @@ async def test_silence_is_a_timeout_that_leaves_the_connection_usable() -> None:
         assert server.connections() == 1
 
 
-@pytest.mark.shows("RM-24")
+@pytest.mark.shows("RM-24", "RM-33")
 @in_loop
 async def test_oneway_requests_arrive_and_are_not_answered() -> None:
     handlers = Handlers()
@@ -338,8 +340,6 @@ async def test_hooks_stand_round_the_handler(trouble: str, code: int, heard: lis
 
 
 def test_two_handlers_of_one_code_are_a_mistake() -> None:
-    from tailfin.remoting.dispatch import Dispatcher
-
     dispatcher = Dispatcher()
     dispatcher.add(Handlers(gate=asyncio.Event()))
     with pytest.raises(ValueError, match="has two handlers"):
@@ -398,6 +398,39 @@ async def test_go_away_sends_the_request_to_the_successor() -> None:
         await client.call(address, Code.SEND_MESSAGE)
         first, second = (request.connection for request in handlers.seen)
         assert first != second
+
+
+@in_loop
+async def test_a_server_that_leaves_sends_new_clients_away_and_serves_old_ones() -> None:
+    class OfOldRelease:
+        def before(self, address: str, request: Frame) -> None:
+            request.version = version.V5_3_1
+
+        def after(self, address: str, request: Frame, response: Frame) -> None:
+            pass
+
+    handlers = Handlers()
+    handlers.gate.set()
+    server = Server(ServerConfig(serverSelectorThreads=1).engine_options())
+    server.add(handlers)
+    address = f"127.0.0.1:{server.listen('127.0.0.1', 0)}"
+    async with calling() as new, calling(hooks=(OfOldRelease(),)) as old:
+        await new.call(address, Code.GET_MIN_OFFSET)
+        stopping = asyncio.create_task(server.stop(0.5, go_away=3600))
+        await asyncio.sleep(0)
+        with pytest.raises(RemotingError, match="please go away") as caught:
+            await new.call(address, Code.GET_MIN_OFFSET)
+        assert caught.value.code is ResponseCode.GO_AWAY
+        assert (await old.call(address, Code.GET_MIN_OFFSET)).body == b"late"
+        stopping.cancel()
+        await server.stop(0.5)
+
+
+@in_loop
+async def test_a_frame_that_no_server_takes_is_refused_here() -> None:
+    async with serving(Handlers()) as (_, address), calling() as client:
+        with pytest.raises(RemotingError, match="at most 16777216"):
+            await client.call(address, Code.HEART_BEAT, body=bytes(16 << 20))
 
 
 def test_the_published_signature() -> None:

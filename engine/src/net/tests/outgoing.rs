@@ -4,7 +4,7 @@ use std::sync::Arc;
 use bumpalo::Bump;
 
 use crate::log::mapping::Mapping;
-use crate::log::view::Slice;
+use crate::log::read::ReadResult;
 use crate::net::encode::Head;
 use crate::net::frame::next_frame;
 use crate::net::header::Encoding;
@@ -45,15 +45,15 @@ fn sent(out: &mut Outgoing, step: usize) -> Vec<u8> {
 fn frames_of_memory_and_of_the_log_leave_in_order_however_the_socket_takes_them() {
     let log: Vec<u8> = (0..20_000_u32).map(|number| number as u8).collect();
     let map = mapped(&log);
-    let slices: Vec<Slice> = [(0, 10), (10, 5000), (5010, 1024), (6034, 2000)]
-        .map(|(at, len)| Slice::new(map.clone(), at, len))
-        .to_vec();
+    let pieces = [(0, 10), (10, 5000), (5010, 1024), (6034, 2000)];
+    let (all_pieces, one_piece) =
+        (ReadResult::of_pieces(&map, &pieces), ReadResult::of_pieces(&map, &pieces[1..2]));
     for step in [1, 7, 1000, usize::MAX] {
         let mut out = Outgoing::default();
         out.frame(&head(1), Body::Bytes(b"one"));
-        out.frame(&head(2), Body::Log(&slices));
+        out.frame(&head(2), Body::Log(&all_pieces));
         let mut other = Outgoing::default();
-        other.frame(&head(3), Body::Log(&slices[1..2]));
+        other.frame(&head(3), Body::Log(&one_piece));
         other.frame(&head(4), Body::NONE);
         out.append(other);
         assert_eq!(out.take_frames(), 4);

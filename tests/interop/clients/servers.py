@@ -1,16 +1,25 @@
-"""The official nameserver and broker as processes of a test, on free ports of loopback."""
+"""Nameservers and brokers of either make as processes of a test, on free ports of loopback.
+
+Both makes take the same settings and say in the same words that they are ready, so they are one here.
+"""
 
 import os
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from tests.crash.waiting import wait_until
 from tests.interop.clients import java_programs
 
+Make = Literal["official", "tailfin"]
+
+ROOT = Path(__file__).parents[3]
+READY = "boot success"
 START_S = 60
 SMALL_BROKER = {
     "mappedFileSizeCommitLog": 64 << 20,
@@ -20,13 +29,14 @@ SMALL_BROKER = {
     # A test machine's disk is nobody's measure.
     "diskMaxUsedSpaceRatio": 99,
     "mappedFileSizeTimerLog": 1 << 20,
+    "traceTopicEnable": "true",
 }
 """Files so small that a broker starts without claiming gigabytes."""
 
 
 @dataclass(frozen=True)
 class Server:
-    """A running server of either kind."""
+    """A running server."""
 
     address: str
     process: subprocess.Popen[bytes]
@@ -56,20 +66,27 @@ def _is_free(port: int) -> bool:
 
 
 @contextmanager
-def nameserver(home: Path, settings: Mapping[str, object] | None = None) -> Iterator[Server]:
-    """Run the official nameserver until the block ends."""
+def nameserver(make: Make, home: Path, settings: Mapping[str, object] | None = None) -> Iterator[Server]:
+    """Run a nameserver until the block ends."""
     port = free_broker_port()
     conf = {"listenPort": port, "bindAddress": "127.0.0.1", **(settings or {})}
-    main = "org.apache.rocketmq.namesrv.NamesrvStartup"
-    with _running(home, main, conf, "-Xmx128m", "boot success", f"127.0.0.1:{port}") as server:
+    if make == "tailfin":
+        conf |= {
+            "kvConfigPath": home / "kvConfig.json",
+            "configStorePath": home / "namesrv.properties",
+        }
+        command = [sys.executable, "-m", "tailfin", "namesrv"]
+    else:
+        command = _java("org.apache.rocketmq.namesrv.NamesrvStartup", home, "-Xmx128m")
+    with _running(command, home, conf, port) as server:
         yield server
 
 
 @contextmanager
 def broker(
-    home: Path, namesrv: str, name: str = "broker-a", settings: Mapping[str, object] | None = None
+    make: Make, home: Path, namesrv: str, name: str = "broker-a", settings: Mapping[str, object] | None = None
 ) -> Iterator[Server]:
-    """Run the official broker until the block ends; its files lie under `home`."""
+    """Run a broker until the block ends; its files lie under `home`."""
     port = free_broker_port()
     conf = {
         "brokerClusterName": "DefaultCluster",
@@ -86,38 +103,46 @@ def broker(
         **SMALL_BROKER,
         **(settings or {}),
     }
-    main = "org.apache.rocketmq.broker.BrokerStartup"
-    with _running(home, main, conf, "-Xmx512m", "boot success", f"127.0.0.1:{port}") as server:
+    if make == "tailfin":
+        command = [sys.executable, "-m", "tailfin", "broker"]
+    else:
+        command = _java("org.apache.rocketmq.broker.BrokerStartup", home, "-Xmx512m")
+    with _running(command, home, conf, port) as server:
         yield server
 
 
+def _java(main: str, home: Path, heap: str) -> list[str]:
+    return java_programs.command(java_programs.SERVER_VERSION, main, home=home, heap=heap)
+
+
 @contextmanager
-def _running(
-    home: Path, main: str, conf: Mapping[str, object], heap: str, ready: str, address: str
-) -> Iterator[Server]:
+def _running(command: list[str], home: Path, conf: Mapping[str, object], port: int) -> Iterator[Server]:
     home.mkdir(parents=True, exist_ok=True)
     conf_file = home / "server.conf"
     conf_file.write_text("".join(f"{key}={value}\n" for key, value in conf.items()))
-    version = java_programs.SERVER_VERSION
-    line = java_programs.command(version, main, "-c", str(conf_file), home=home, heap=heap)
     environment = os.environ | {
         "ROCKETMQ_HOME": str(home),
         "LD_PRELOAD": str(java_programs.loopback_shim()),
     }
     with (home / "output").open("wb") as output:
         process = subprocess.Popen(
-            line, cwd=home, env=environment, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
+            [*command, "-c", str(conf_file)],
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
         )
-    server = Server(address, process, home)
+    server = Server(f"127.0.0.1:{port}", process, home)
     try:
-        wait_until(lambda: _is_ready(server, ready), f"{main} to start", START_S)
+        wait_until(lambda: _is_ready(server), f"{command[-1]} to start", START_S)
         yield server
     finally:
-        # Its orderly stop takes 15 seconds, and no test needs it.
+        # The official broker's orderly stop takes 15 seconds, and no test here needs it.
         process.kill()
         process.wait()
 
 
-def _is_ready(server: Server, ready: str) -> bool:
+def _is_ready(server: Server) -> bool:
     assert server.process.poll() is None, f"the server ended at once:\n{server.output()}"
-    return ready in server.output()
+    return READY in server.output()

@@ -1,0 +1,1 @@
+"""`tailfin bench`: load for a broker, of Tailfin or of RocketMQ."""

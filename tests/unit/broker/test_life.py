@@ -1,0 +1,208 @@
+"""Start and stop: what is announced, what is kept, what is said when something is wrong."""
+
+import asyncio
+import json
+import logging
+import socket
+from pathlib import Path
+
+import pytest
+
+from tailfin.broker.address import free_port
+from tailfin.broker.app import Broker
+from tailfin.broker.config_file import ConfigFileDamaged
+from tailfin.cluster import SMALL_FILES, Node
+from tailfin.config import BrokerSettings
+from tailfin.config.namesrv import NamesrvSettings
+from tailfin.namesrv import NameServer
+from tailfin.remoting import Client
+from tailfin.wire import fastjson
+from tailfin.wire.codes import Code
+from tailfin.wire.error import RemotingError
+from tests.unit.broker.talking import OK, Talker, eventually, messages, running
+from tests.unit.loops import in_loop
+
+
+def settings(data: Path, **more: object) -> BrokerSettings:
+    given = {"brokerName": "broker-a", "brokerIP1": "127.0.0.1", "bindAddress": "127.0.0.1", "listenPort": 0}
+    return BrokerSettings.of({**SMALL_FILES, **given, "storePathRootDir": str(data), **more})
+
+
+def name_server(data: Path, port: int = 0) -> NameServer:
+    given = {"bindAddress": "127.0.0.1", "listenPort": port, "kvConfigPath": str(data)}
+    return NameServer(NamesrvSettings.of(given))
+
+
+async def brokers_known(client: Client, namesrv: str) -> list[str]:
+    answer = await client.call(namesrv, Code.GET_BROKER_CLUSTER_INFO)
+    return sorted(fastjson.loads(answer.body)["brokerAddrTable"])
+
+
+@pytest.mark.shows("BK-06", "BK-07", "BK-14", "BK-17")
+@in_loop
+async def test_broker_registers_with_every_name_server_and_leaves_them(tmp_path: Path) -> None:
+    servers = [name_server(tmp_path / name) for name in ("one", "two")]
+    for server in servers:
+        await server.start()
+    addresses = [f"127.0.0.1:{server.port}" for server in servers]
+    nobody = f"127.0.0.1:{free_port('127.0.0.1')}"
+    client = Client()
+    async with Broker(settings(tmp_path, namesrvAddr=";".join([nobody, *addresses]))):
+        for address in addresses:
+            assert await brokers_known(client, address) == ["broker-a"]
+    for address in addresses:
+
+        async def gone(address: str = address) -> bool:
+            return await brokers_known(client, address) == []
+
+        await eventually(gone)
+    await client.stop()
+    for server in servers:
+        await server.stop()
+
+
+@in_loop
+async def test_broker_starts_without_a_name_server_and_is_found_later(tmp_path: Path) -> None:
+    port = free_port("127.0.0.1")
+    async with Broker(settings(tmp_path, namesrvAddr=f"127.0.0.1:{port}")) as broker:
+        talker = Talker(broker.address)
+        assert (await talker.send("T")).code == OK
+        server = name_server(tmp_path / "kv", port)
+        await server.start()
+
+        async def known() -> bool:
+            return await brokers_known(talker.client, f"127.0.0.1:{port}") == ["broker-a"]
+
+        await eventually(known)
+        await talker.client.stop()
+        await broker.stop()
+        await server.stop()
+
+
+@in_loop
+async def test_registration_is_skipped_where_the_version_is_known(tmp_path: Path) -> None:
+    async with running(tmp_path, forceRegister=False) as (node, broker, talker):
+        assert not await broker.registration._outdated(node.namesrv)
+        broker.topics.touch()
+        assert await broker.registration._outdated(node.namesrv)
+        await broker.registration.register(force=False)
+        assert not await broker.registration._outdated(node.namesrv)
+        assert await brokers_known(talker.client, node.namesrv) == ["broker-a"]
+
+
+@in_loop
+async def test_order_config_of_a_name_server_marks_topics(tmp_path: Path) -> None:
+    async with running(tmp_path) as (node, broker, talker):
+        await talker.send("T")
+        fields = {"namespace": "ORDER_TOPIC_CONFIG", "key": "T", "value": "broker-a:4"}
+        await talker.client.call(node.namesrv, Code.PUT_KV_CONFIG, fields=fields)
+        await broker.registration.register()
+        topic = broker.topics.get("T")
+        assert topic is not None
+        assert topic.order
+
+
+@pytest.mark.shows("U-17")
+@in_loop
+async def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
+    async with running(tmp_path) as (_, broker, talker):
+        await talker.send("T", b"kept")
+        await talker.beat(topics={"T": "*"})
+        version = broker.topics.version
+    assert not (tmp_path / "broker-a" / "abort").exists()
+    async with running(tmp_path) as (_, broker, talker):
+        assert broker.topics.version == version
+        assert {"T", "%RETRY%G"} <= {topic.topic_name for topic in broker.topics.all()}
+        assert "G" in broker.groups
+        assert [m.body for m in messages((await talker.pull("T")).body)] == [b"kept"]
+
+
+@in_loop
+async def test_damaged_topics_file_stops_the_start_and_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "config"
+    folder.mkdir()
+    (folder / "topics.json").write_text("{")
+    with pytest.raises(ConfigFileDamaged, match=r"topics\.json"):
+        await Broker(settings(tmp_path)).start()
+    (folder / "topics.json").unlink()
+    async with Broker(settings(tmp_path)):
+        pass
+
+
+@in_loop
+async def test_taken_port_stops_the_start_and_leaves_the_store_free(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(OSError, match="in use"):
+        await Broker(settings(tmp_path, listenPort=taken.getsockname()[1])).start()
+    async with Broker(settings(tmp_path)):
+        pass
+
+
+@in_loop
+async def test_address_that_nobody_can_reach_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.ERROR, "tailfin.broker"):
+        async with Broker(settings(tmp_path, brokerIP1="127.9.9.9")):
+            pass
+    assert "clients will be told 127.9.9.9" in caplog.text
+    assert "brokerIP1" in caplog.text
+
+
+@pytest.mark.shows("BK-03", "U-04")
+@in_loop
+async def test_boot_line_names_broker_and_name_server(tmp_path: Path) -> None:
+    async with running(tmp_path) as (node, broker, _):
+        assert broker.boot_line() == (
+            f"The broker[broker-a, {broker.address}] boot success. serializeType=JSON "
+            f"and name server is {node.namesrv}"
+        )
+
+
+@pytest.mark.shows("BK-02")
+@in_loop
+async def test_second_stop_does_nothing(tmp_path: Path) -> None:
+    async with running(tmp_path) as (_, broker, _):
+        await asyncio.gather(broker.stop(), broker.stop())
+        await broker.stop()
+
+
+@pytest.mark.shows("TP-04")
+@in_loop
+async def test_topic_made_by_a_message_is_on_that_broker_only(tmp_path: Path) -> None:
+    async with Node(tmp_path, brokers=2, small_files=True) as node:
+        talker = Talker(node.brokers[1].address)
+        await talker.send("T")
+        await node.brokers[1].topics_settled()
+        assert await brokers_known(talker.client, node.namesrv) == ["broker-a", "broker-b"]
+        route = await talker.client.call(node.namesrv, Code.GET_ROUTEINFO_BY_TOPIC, fields={"topic": "T"})
+        assert [queue["brokerName"] for queue in fastjson.loads(route.body)["queueDatas"]] == ["broker-b"]
+        await talker.client.stop()
+
+
+@in_loop
+async def test_many_topics_made_at_once_cost_few_writes(tmp_path: Path) -> None:
+    async with running(tmp_path) as (node, broker, talker):
+        sent = await asyncio.gather(*(talker.send(f"T{number}") for number in range(300)))
+        assert {frame.code for frame in sent} == {OK}
+        await broker.topics_settled()
+        kept = json.loads((broker.config_folder / "topics.json").read_text())
+        assert sum(name.startswith("T") for name in kept["topicConfigTable"]) >= 300
+        route = await talker.client.call(node.namesrv, Code.GET_ROUTEINFO_BY_TOPIC, fields={"topic": "T299"})
+        assert route.code == OK
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\x00\xff", b'{"a":' * 100, b'"text"', b"{}"])
+@in_loop
+async def test_no_request_with_nonsense_harms_the_broker(tmp_path: Path, body: bytes) -> None:
+    nonsense = {"topic": "\u0000", "queueId": "x", "offset": "9" * 40, "consumerGroup": "", "group": "a/b"}
+    async with running(tmp_path) as (_, _, talker):
+        for code in Code:
+            if code in (Code.PULL_MESSAGE, Code.LITE_PULL_MESSAGE):
+                continue
+            for fields in (nonsense, {}):
+                try:
+                    await talker.ask(code, fields, body)
+                except RemotingError as error:
+                    pytest.fail(f"{code.name} closed the connection: {error}")
+        assert (await talker.send("Fine")).code == OK
+        assert (await talker.pull("Fine")).code in (OK, 19)

@@ -1,0 +1,155 @@
+"""Sends that reach Python, and what each refusal is called."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tailfin.broker.hooks import SendContext
+from tailfin.message import encode_batch
+from tailfin.wire.bodies.routes import TopicRouteData
+from tailfin.wire.codes import Code, ResponseCode
+from tailfin.wire.error import RemotingError
+from tests.unit.broker.talking import OK, eventually, messages, running
+from tests.unit.loops import in_loop
+
+
+@pytest.mark.shows("TP-03", "TP-05", "SP-04", "SP-24")
+@in_loop
+async def test_first_message_makes_its_topic_everywhere(tmp_path: Path) -> None:
+    async with running(tmp_path) as (node, broker, talker):
+        sent = await talker.send("Orders", b"one", properties={"UNIQ_KEY": "u1", "TAGS": "a"})
+        assert sent.code == OK
+        assert sent.fields["queueOffset"] == "0"
+        assert (sent.fields["MSG_REGION"], sent.fields["TRACE_ON"]) == ("DefaultRegion", "true")
+        assert sent.fields["transactionId"] == "u1"
+        await broker.topics_settled()
+        ask = {"topic": "Orders"}
+        route = await talker.client.call(node.namesrv, Code.GET_ROUTEINFO_BY_TOPIC, fields=ask)
+        queues = TopicRouteData.from_json(route.body).queue_datas
+        assert [(q.broker_name, q.read_queue_nums, q.perm) for q in queues] == [("broker-a", 4, 6)]
+        kept = json.loads((broker.config_folder / "topics.json").read_text())
+        assert kept["topicConfigTable"]["Orders"]["writeQueueNums"] == 4
+        pulled = await talker.pull("Orders")
+        assert [m.body for m in messages(pulled.body)] == [b"one"]
+
+
+@pytest.mark.shows("SP-07", "TP-05")
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        ({"topic": "T", "default_topic": "nobody"}, ResponseCode.TOPIC_NOT_EXIST, "apply first"),
+        ({"topic": "T", "queue_id": 99}, ResponseCode.INVALID_PARAMETER, "queueId"),
+        ({"topic": "a.b"}, ResponseCode.INVALID_PARAMETER, "illegal characters"),
+        ({"topic": "x" * 128}, ResponseCode.INVALID_PARAMETER, "longer"),
+        ({"topic": "SELF_TEST_TOPIC"}, ResponseCode.NO_PERMISSION, "forbidden"),
+        ({"topic": "SCHEDULE_TOPIC_XXXX"}, ResponseCode.NO_PERMISSION, "forbidden"),
+        ({"topic": "T", "body": b""}, ResponseCode.SYSTEM_ERROR, "body"),
+        ({"topic": "T", "properties": {"TRAN_MSG": "true"}}, ResponseCode.NO_PERMISSION, "transaction"),
+        ({"topic": "T", "properties": {"k": "v" * 40_000}}, ResponseCode.MESSAGE_ILLEGAL, "properties"),
+        ({"topic": "T", "body": b"x" * (5 << 20)}, ResponseCode.MESSAGE_ILLEGAL, "maxMessageSize"),
+    ],
+)
+@in_loop
+async def test_refused_send_says_why(
+    tmp_path: Path, arguments: dict[str, object], code: int, says: str
+) -> None:
+    async with running(tmp_path) as (_, _, talker):
+        refused = await talker.send(**arguments)  # type: ignore[arg-type]
+        assert refused.code == code
+        assert says in (refused.remark or "")
+        assert (await talker.send("Fine")).code == OK
+
+
+@in_loop
+async def test_without_auto_creation_an_unknown_topic_is_refused(tmp_path: Path) -> None:
+    async with running(tmp_path, autoCreateTopicEnable=False) as (_, broker, talker):
+        assert (await talker.send("T")).code == ResponseCode.TOPIC_NOT_EXIST
+        assert "T" not in broker.topics
+
+
+@pytest.mark.shows("SP-05")
+@in_loop
+async def test_sends_before_the_opening_time_are_refused(tmp_path: Path) -> None:
+    async with running(tmp_path, startAcceptSendRequestTimeStamp=4_000_000_000_000) as (_, _, talker):
+        refused = await talker.send("T")
+        assert refused.code == ResponseCode.SYSTEM_ERROR
+        assert (refused.remark or "").startswith("broker unable to service, until")
+
+
+@pytest.mark.shows("SP-08")
+@in_loop
+async def test_negative_queue_means_any(tmp_path: Path) -> None:
+    async with running(tmp_path) as (_, _, talker):
+        queues = {(await talker.send("T", queue_id=-1)).fields["queueId"] for _ in range(40)}
+        assert queues <= {"0", "1", "2", "3"}
+        assert len(queues) > 1
+
+
+@in_loop
+async def test_first_batch_makes_its_topic_too(tmp_path: Path) -> None:
+    async with running(tmp_path) as (_, _, talker):
+        batch = encode_batch([(0, b"a", b""), (0, b"b", b"")])
+        sent = await talker.send("T", batch, batch=True)
+        assert sent.code == OK
+        assert len(sent.fields["msgId"].split(",")) == 2
+        refused = await talker.send("%RETRY%G", batch, batch=True)
+        assert refused.code == ResponseCode.MESSAGE_ILLEGAL
+
+
+@pytest.mark.shows("SP-03", "SP-26", "U-21")
+@in_loop
+async def test_hooks_see_sends_before_and_after_and_can_refuse(tmp_path: Path) -> None:
+    seen: list[tuple[str, int | None, int | None]] = []
+
+    def before(context: SendContext) -> None:
+        if context.body == b"bad":
+            raise RemotingError(ResponseCode.MESSAGE_ILLEGAL, "the hook does not like it")
+        context.properties["by"] = "hook"
+        seen.append(("before", context.queue_offset, context.code))
+
+    def after(context: SendContext) -> None:
+        seen.append(("after", context.queue_offset, context.code))
+
+    async with running(tmp_path) as (_, broker, talker):
+        await talker.send("Hooked", b"first")
+        remove = broker.hooks.on_send("Hooked", before=before, after=after)
+        assert (await talker.send("Hooked", b"good")).code == OK
+        refused = await talker.send("Hooked", b"bad")
+        assert (refused.code, refused.remark) == (ResponseCode.MESSAGE_ILLEGAL, "the hook does not like it")
+        assert (await talker.send("Other", b"bad")).code == OK
+        remove()
+        assert (await talker.send("Hooked", b"bad")).code == OK
+
+        async def all_there() -> bool:
+            return len(messages((await talker.pull("Hooked")).body)) == 3
+
+        await eventually(all_there)
+        stored = messages((await talker.pull("Hooked")).body)
+        assert [(m.body, m.get_property("by")) for m in stored] == [
+            (b"first", None),
+            (b"good", "hook"),
+            (b"bad", None),
+        ]
+    assert seen == [("before", None, None), ("after", 1, 0)]
+
+
+@pytest.mark.shows("DL-01")
+@in_loop
+async def test_delayed_message_arrives_when_its_time_has_come(tmp_path: Path) -> None:
+    async with running(tmp_path, messageDelayLevel="1s 1h") as (_, broker, talker):
+        sent = await talker.send("T", b"later", queue_id=2, properties={"DELAY": "1", "TAGS": "a"})
+        assert sent.code == OK
+        assert (await talker.send("T", b"much later", properties={"DELAY": "99"})).code == OK
+        assert broker.store.max_offset("T", 2) == 0
+
+        async def arrived() -> bool:
+            return broker.store.max_offset("T", 2) == 1
+
+        await eventually(arrived)
+        (message,) = messages((await talker.pull("T", queue_id=2)).body)
+        assert (message.body, message.tags) == (b"later", "a")
+        assert broker.store.max_offset("SCHEDULE_TOPIC_XXXX", 1) == 1
+    async with running(tmp_path, messageDelayLevel="1s 1h") as (_, broker, talker):
+        assert broker.schedule.progress()[1] == (1, 1)
+        assert broker.store.max_offset("T", 2) == 1
