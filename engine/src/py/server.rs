@@ -212,17 +212,16 @@ impl Server {
     }
 
     /// Answer a request; nothing happens when it was oneway or its connection is gone.
-    #[pyo3(signature = (request, code, *, remark=None, fields=None, body=None))]
+    #[pyo3(signature = (request, code, *, remark=None, fields=None, body=b"".as_slice()))]
     fn answer(
         &self,
         request: &Request,
         code: i32,
         remark: Option<&str>,
         fields: Option<&Bound<'_, PyAny>>,
-        body: Option<&[u8]>,
+        body: &[u8],
     ) -> PyResult<()> {
         let texts = texts(fields)?;
-        let body = body.unwrap_or_default();
         self.check_size(&texts, remark, body)?;
         // Taken only now: after an error the request can still be answered.
         let Some(handle) = request.handle.lock().take() else { return Ok(()) };
@@ -241,17 +240,16 @@ impl Server {
     }
 
     /// Send the client a request of ours; return its opaque, or None when the connection is gone.
-    #[pyo3(signature = (connection, code, *, fields=None, body=None, oneway=false))]
+    #[pyo3(signature = (connection, code, *, fields=None, body=b"".as_slice(), oneway=false))]
     fn call(
         &self,
         connection: u64,
         code: i32,
         fields: Option<&Bound<'_, PyAny>>,
-        body: Option<&[u8]>,
+        body: &[u8],
         oneway: bool,
     ) -> PyResult<Option<i32>> {
         let texts = texts(fields)?;
-        let body = body.unwrap_or_default();
         self.check_size(&texts, None, body)?;
         Ok(self.server.call(connection, code, &values(&texts), body, oneway))
     }
