@@ -13,7 +13,7 @@ from typing import Any
 from bench import brokers, sides
 from bench.brokers import Broker, Settings
 from bench.cases import GIB, Case, Session, Side
-from bench.sides import Figures
+from bench.sides import DifferentWork, Figures
 from tailfin import load
 from tailfin.load import LoadOptions, ProcessUse, topics
 
@@ -236,17 +236,29 @@ def restart(session: Session, case: Case) -> None:
             broker.wait_for_first_send()
             topics.create(broker.address, "Bench", QUEUES)
             fill = {"mode": "send", "body_bytes": case.body, "count": count, "in_flight": 32}
-            measured(broker, "fill", **fill)
+            filled = measured(broker, "fill", **fill)
         log = _log_bytes(home)
         with brokers.running(side, home) as broker:
             seconds = broker.wait_for_first_send()
-        return [{"bench": "restart", "body": case.body, "firstSendSeconds": seconds, "logBytes": log}]
+            readable = _seconds_until_readable(broker, filled["messagesEver"])
+        found = {"bench": "restart", "body": case.body, "logBytes": log}
+        return [found | {"firstSendSeconds": seconds, "allReadableSeconds": readable}]
 
     session.alternate(case.name, turns_of(turn, PAIR), clean=PAIR)
 
 
+def _seconds_until_readable(broker: Broker, count: int) -> float:
+    """Return when, after its start, everything acknowledged before the kill can be read."""
+    while time.monotonic() - broker.started < brokers.START_SECONDS_MAX:
+        kept = sum(topics.queue_ends(broker.address, "Bench", QUEUES))
+        if kept >= count:
+            return time.monotonic() - broker.started
+        time.sleep(brokers.PROBE_SECONDS)
+    raise DifferentWork(f"the {broker.side} broker has {kept} of {count} messages after the kill")
+
+
 def _log_bytes(home: Path) -> int:
-    return sum(path.stat().st_blocks * 512 for path in (home / "store/commitlog").iterdir())
+    return sum(path.stat().st_blocks * 512 for path in home.rglob("commitlog/*"))
 
 
 CASES = (
