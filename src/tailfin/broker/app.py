@@ -24,6 +24,7 @@ from tailfin.broker.hooks import Hooks
 from tailfin.broker.locks import QueueLocks
 from tailfin.broker.membership import Membership
 from tailfin.broker.offsets import ConsumerOffsets
+from tailfin.broker.protection import LOOK_EVERY_S, stop_the_slow
 from tailfin.broker.pull import Pulls
 from tailfin.broker.query import Queries
 from tailfin.broker.registration import Registration
@@ -31,12 +32,12 @@ from tailfin.broker.retry import Retry
 from tailfin.broker.rulebook import Rulebook
 from tailfin.broker.schedule import Schedule
 from tailfin.broker.send import Sends
-from tailfin.broker.stats import SAMPLE_S, Days, Seconds, Stats
+from tailfin.broker.stats import SAMPLE_S, Days, Recent, Stats
 from tailfin.broker.topics import TopicTable
 from tailfin.config.broker import BrokerConfig, BrokerSettings
 from tailfin.config.hot import hot_options
-from tailfin.remoting import Client, HotPath, Server
-from tailfin.store import Store
+from tailfin.remoting import Client, Hook, HotPath, Server
+from tailfin.store import Appended, Store
 from tailfin.wire.bodies.groups import SubscriptionGroupConfig
 from tailfin.wire.bodies.topics import TopicConfig
 
@@ -56,8 +57,10 @@ class Broker:
         ...     await broker.wait_stopped()
     """
 
-    def __init__(self, settings: BrokerSettings) -> None:
+    def __init__(self, settings: BrokerSettings, *, rpc_hooks: tuple[Hook, ...] = ()) -> None:
+        """Take the settings; `rpc_hooks` see every request that reaches Python."""
         self.settings = settings
+        self._rpc_hooks = rpc_hooks
         self.hooks = Hooks()
         self._timers: list[asyncio.Task[None]] = []
         self._python_counts: Counter[tuple[str, str]] = Counter()
@@ -112,13 +115,14 @@ class Broker:
         self.clients = ClientTable(self.config.channelExpiredTimeout / 1000)
         self.clients.on_subscription = self.rulebook.put_subscription
         self.locks = QueueLocks()
-        self.stats, self.seconds, self.days = Stats(self.counters), Seconds(), Days()
+        self.stats, self.recent, self.days = Stats(), Recent(), Days()
+        self.sample()
 
     def _serve(self) -> None:
         """Open the port, with every handler in its place."""
         self.client = Client()
         self.registration = Registration(self, self.client)
-        self.server = Server(self.settings.server.engine_options(), hot=self.hot)
+        self.server = Server(self.settings.server.engine_options(), hot=self.hot, hooks=self._rpc_hooks)
         self.membership = Membership(self)
         self.queries = Queries(self)
         self.retry = Retry(self)
@@ -158,6 +162,9 @@ class Broker:
             )
         elif doubt := address.advice(self.config.brokerIP1):
             log.warning("%s", doubt)
+        if self.config.disappearTimeAfterStart > 0:
+            log.info("name servers are told after %d ms", self.config.disappearTimeAfterStart)
+            return
         # A name server that is slow or gone holds up nobody: it is told later.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(REGISTER_AT_START_S):
@@ -171,8 +178,8 @@ class Broker:
                 self.registration.run(),
                 self._every(config.flushConsumerOffsetInterval / 1000, self._persist_offsets),
                 self._every(SCAN_CLIENTS_S, self.membership.scan),
-                self._every(SAMPLE_S, self.stats.sample),
-                self._every(1.0, self._tick),
+                self._every(SAMPLE_S, self.sample),
+                self._every(LOOK_EVERY_S, lambda: stop_the_slow(self)),
             )
         ]
         if not self.is_slave:
@@ -296,6 +303,12 @@ class Broker:
         """Count something that the hot path does not see."""
         self._python_counts[name, key] += by
 
+    def count_put(self, topic: str, appended: Appended) -> None:
+        """Count messages that Python stored, as the hot path counts its own."""
+        self.count("TOPIC_PUT_NUMS", topic, appended.count)
+        self.count("TOPIC_PUT_SIZE", topic, appended.size)
+        self.count("BROKER_PUT_NUMS", self.config.brokerClusterName, appended.count)
+
     def counters(self) -> dict[str, dict[str, int]]:
         """Return every counter: the engine's, and Python's own."""
         counters = {name: dict(totals) for name, totals in self.hot.counters().items()}
@@ -304,26 +317,28 @@ class Broker:
             of_name[key] = of_name.get(key, 0) + total
         return counters
 
-    def totals(self) -> dict[str, int]:
-        """Return the broker's totals: messages put and got, bytes put."""
-        counters = self.counters()
+    def totals(self, counters: dict[str, dict[str, int]] | None = None) -> dict[str, int]:
+        """Return the broker's totals: messages put and got, bytes put, pulls."""
+        counters = counters or self.counters()
         cluster = self.config.brokerClusterName
-        got = counters.get("BROKER_GET_NUMS", {}).get(cluster, 0)
         return {
             "put": counters.get("BROKER_PUT_NUMS", {}).get(cluster, 0),
             "put_bytes": sum(counters.get("TOPIC_PUT_SIZE", {}).values()),
-            "get": got,
+            "get": counters.get("BROKER_GET_NUMS", {}).get(cluster, 0),
         }
+
+    def sample(self) -> None:
+        """Take a sample of every counter."""
+        counters = self.counters()
+        totals = self.totals(counters)
+        self.stats.sample(counters)
+        self.recent.add(totals)
+        self.days.turn(totals)
 
     def disk_space(self) -> tuple[int, int]:
         """Return the bytes of the log's disk, all and free."""
         usage = shutil.disk_usage(self.settings.store.paths()["storePathCommitLog"])
         return usage.total, usage.free
-
-    def _tick(self) -> None:
-        totals = self.totals()
-        self.seconds.add(totals)
-        self.days.turn(totals)
 
     def _persist_offsets(self) -> None:
         self.offsets.persist_if_changed()

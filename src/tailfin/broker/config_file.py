@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from tailfin.config import files
+from tailfin.config.setting import ConfigError
 from tailfin.wire import fastjson
 from tailfin.wire.bodies.common import DataVersion
 from tailfin.wire.body import Body, Misshapen
@@ -22,7 +23,7 @@ T = TypeVar("T", bound=Body)
 log = logging.getLogger("tailfin.broker")
 
 
-class ConfigFileDamaged(Exception):
+class ConfigFileDamaged(ConfigError):
     """Neither a file nor its backup can be read; the text names both."""
 
 

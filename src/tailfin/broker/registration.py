@@ -48,7 +48,7 @@ class Registration:
 
     async def run(self) -> None:
         """Register now and then for ever."""
-        pause = FIRST_BEAT_S
+        pause = max(FIRST_BEAT_S, self._broker.config.disappearTimeAfterStart / 1000)
         while True:
             # A name server that starts after its brokers need not wait for their next turn.
             await asyncio.sleep(min(pause, TRY_AGAIN_S) if self._troubled else pause)

@@ -52,6 +52,7 @@ class Retry:
         outcome = await put(broker.store, self._draft(header, group, message, request.version))
         if outcome.appended is None:
             raise RemotingError(outcome.code, outcome.remark or "the message could not be stored")
+        broker.count("SNDBCK_PUT_NUMS", f"{message.topic}@{header.group}")
         return Response()
 
     def _draft(

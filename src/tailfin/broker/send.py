@@ -148,6 +148,7 @@ class Sends:
         else:
             outcome, draft = await self._put_single(header, draft, request)
         if outcome.appended is not None:
+            self._broker.count_put(draft.topic, outcome.appended)
             context.message_id = outcome.appended.message_id
             context.queue_offset = outcome.appended.queue_offset
         context.code = int(outcome.code)

@@ -13,7 +13,7 @@ HOUR_SAMPLES = 7
 HOUR_EVERY_S = 600.0
 DAY_SAMPLES = 25
 DAY_EVERY_S = 3600.0
-SECONDS_KEPT = 601
+RECENT_SAMPLES = 61
 
 
 def over(samples: "deque[tuple[float, int]]") -> BrokerStatsItem:
@@ -44,20 +44,15 @@ class History:
 class Stats:
     """Histories of every counter, by RocketMQ's name of the statistic and its key."""
 
-    def __init__(
-        self,
-        counters: Callable[[], Mapping[str, Mapping[str, int]]],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._counters = counters
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._histories: dict[str, dict[str, History]] = {}
         self._last_sample = clock()
 
-    def sample(self) -> None:
+    def sample(self, counters: Mapping[str, Mapping[str, int]]) -> None:
         """Take one sample of every counter."""
         now = self._clock()
-        for name, totals in self._counters().items():
+        for name, totals in counters.items():
             histories = self._histories.setdefault(name, {})
             for key, total in totals.items():
                 if key not in histories:
@@ -88,25 +83,25 @@ class Stats:
                     del histories[key]
 
 
-class Seconds:
-    """Totals of the last ten minutes, one a second: the three rates that `brokerStatus` shows."""
+class Recent:
+    """Totals of the last ten minutes, every 10 s: the three rates that `brokerStatus` shows."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._samples: deque[tuple[float, dict[str, int]]] = deque(maxlen=SECONDS_KEPT)
+        self._samples: deque[tuple[float, dict[str, int]]] = deque(maxlen=RECENT_SAMPLES)
 
     def add(self, totals: dict[str, int]) -> None:
-        """Take the totals of this second."""
+        """Take the totals of now."""
         self._samples.append((self._clock(), totals))
 
     def text(self, name: str) -> str:
         """Return the rates over 10 s, 1 min and 10 min, as RocketMQ prints them."""
-        return " ".join(str(self._rate(name, span)) for span in (10, 60, 600))
+        return " ".join(str(self._rate(name, samples)) for samples in (1, 6, 60))
 
-    def _rate(self, name: str, span: int) -> float:
+    def _rate(self, name: str, samples: int) -> float:
         if len(self._samples) < 2:
             return 0.0
-        begin, first = self._samples[-min(len(self._samples), span + 1)]
+        begin, first = self._samples[-min(len(self._samples), samples + 1)]
         end, last = self._samples[-1]
         return (last.get(name, 0) - first.get(name, 0)) / (end - begin) if end > begin else 0.0
 

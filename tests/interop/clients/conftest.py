@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.interop.clients import clusters, java_client, mqadmin_run
+from tests.interop.clients import clusters, go_client, java_client, mqadmin_run
 from tests.interop.clients.clusters import Cluster
 from tests.interop.clients.java_client import Saw
 from tests.interop.clients.mqadmin_run import Run
@@ -27,3 +27,9 @@ def java(
 def admin_run(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """What each command of the official mqadmin printed."""
     return mqadmin_run.run(cluster, tmp_path_factory.mktemp("mqadmin"))
+
+
+@pytest.fixture(scope="session")
+def go(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Saw]:
+    """What each scenario of the official Go client saw."""
+    return go_client.run(cluster, tmp_path_factory.mktemp("go-client"))

@@ -1,7 +1,7 @@
 import pytest
 
 from tailfin.broker.locks import LOCK_LIVES_S, QueueLocks
-from tailfin.broker.stats import Seconds, Stats
+from tailfin.broker.stats import Recent, Stats
 from tailfin.wire.bodies.common import MessageQueue
 
 
@@ -57,11 +57,11 @@ def test_old_locks_take_no_memory() -> None:
 def test_rates_come_from_samples() -> None:
     clock = Clock()
     totals = {"TOPIC_PUT_NUMS": {"T": 0}}
-    stats = Stats(lambda: totals, clock)
+    stats = Stats(clock)
     for second in range(10, 100, 10):
         clock.now = float(second)
         totals["TOPIC_PUT_NUMS"]["T"] += 50
-        stats.sample()
+        stats.sample(totals)
     found = stats.rates("TOPIC_PUT_NUMS", "T")
     assert found is not None
     assert found.stats_minute is not None
@@ -74,17 +74,17 @@ def test_rates_come_from_samples() -> None:
 def test_counter_seen_first_counts_from_zero() -> None:
     clock = Clock()
     totals: dict[str, dict[str, int]] = {}
-    stats = Stats(lambda: totals, clock)
+    stats = Stats(clock)
     clock.now = 10.0
     totals["TOPIC_PUT_NUMS"] = {"T": 20}
-    stats.sample()
+    stats.sample(totals)
     assert stats.per_second("TOPIC_PUT_NUMS", "T") == pytest.approx(2.0)
 
 
 def test_deleted_topic_and_group_are_forgotten() -> None:
     totals = {"TOPIC_PUT_NUMS": {"T": 1, "U": 1}, "GROUP_GET_NUMS": {"T@G": 1, "U@G": 1, "U@H": 1}}
-    stats = Stats(lambda: totals, Clock())
-    stats.sample()
+    stats = Stats(Clock())
+    stats.sample(totals)
     stats.forget(topic="T")
     stats.forget(group="G")
     assert {key for each in stats._histories.values() for key in each} == {"U", "U@H"}
@@ -92,9 +92,9 @@ def test_deleted_topic_and_group_are_forgotten() -> None:
 
 def test_three_rates_are_printed_as_rocketmq_does() -> None:
     clock = Clock()
-    seconds = Seconds(clock)
-    assert seconds.text("put") == "0.0 0.0 0.0"
-    for second in range(601):
-        clock.now = float(second)
-        seconds.add({"put": second * 2})
-    assert seconds.text("put") == "2.0 2.0 2.0"
+    recent = Recent(clock)
+    assert recent.text("put") == "0.0 0.0 0.0"
+    for sample in range(61):
+        clock.now = sample * 10.0
+        recent.add({"put": sample * 20})
+    assert recent.text("put") == "2.0 2.0 2.0"

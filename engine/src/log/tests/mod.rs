@@ -7,6 +7,7 @@ mod flush;
 mod gates;
 mod lifecycle;
 mod model;
+mod put_many;
 mod read;
 mod recovery;
 mod roll;

@@ -90,14 +90,11 @@ class NodeAdmin:
 
     def _rates(self) -> dict[str, str]:
         broker = self._broker
-        totals, days, seconds = broker.totals(), broker.days, broker.seconds
+        totals, days, recent = broker.totals(), broker.days, broker.recent
         puts, size = totals["put"], totals["put_bytes"]
         return {
-            "putTps": seconds.text("put"),
-            "getFoundTps": seconds.text("get_found"),
-            "getMissTps": seconds.text("get_miss"),
-            "getTotalTps": seconds.text("get_total"),
-            "getTransferredTps": seconds.text("get"),
+            "putTps": recent.text("put"),
+            "getTransferredTps": recent.text("get"),
             "putMessageTimesTotal": str(puts),
             "putMessageSizeTotal": str(size),
             "putMessageAverageSize": str(size / puts if puts else 0.0),
