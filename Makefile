@@ -95,7 +95,7 @@ fuzz: tools-fuzz $(CARGO_FUZZ) ## each fuzz target for FUZZ_SECONDS=600
 	done
 
 .PHONY: bench
-bench: tools-test $(ENGINE) peers ## measure beside the official store (BENCH_ARGS=--quick tries it out)
+bench: tools-test $(ENGINE) peers ## measure beside the official broker and store (BENCH_ARGS=--quick tries it out)
 	$(PYTHON) -m bench.run $(BENCH_ARGS)
 
 .PHONY: conformance

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench import brokers, sides
+from bench import brokers
 from bench.brokers import Broker, Settings
 from bench.cases import GIB, Case, Session, Side
-from bench.sides import Figures
+from bench.sides import DifferentWork, Figures
 from tailfin import load
 from tailfin.load import LoadOptions, ProcessUse, topics
 
@@ -45,7 +45,12 @@ def measured(broker: Broker, bench: str, **options: Any) -> Figures:  # noqa: AN
 
 
 def on_each_side(
-    session: Session, case: Case, names: tuple[str, ...], measure: Measure, settings: Settings | None = None
+    session: Session,
+    case: Case,
+    names: tuple[str, ...],
+    measure: Measure,
+    settings: Settings | None = None,
+    others: dict[str, Side] | None = None,
 ) -> None:
     """Start a broker of each side in turn, warm it up, and measure."""
 
@@ -54,7 +59,8 @@ def on_each_side(
             prepare(session, broker)
             return measure(broker)
 
-    session.alternate(case.name, turns_of(turn, names), clean=names)
+    turns = turns_of(turn, names) | (others or {})
+    session.alternate(case.name, turns, clean=(*names, "disk"))
 
 
 def turns_of(turn: Callable[[str], list[Figures]], names: tuple[str, ...]) -> dict[str, Side]:
@@ -145,12 +151,10 @@ def sync_flush(session: Session, case: Case) -> None:
             measured(broker, "sync-128-1x1", **narrow),
         ]
 
-    on_each_side(session, case, PAIR, measure, {"flushDiskType": "SYNC_FLUSH"})
-    try:
-        for figures in session.run("engine", "fdatasync", "disk", count=session.amount(5000, 200)):
-            session.record(case.name, "limit", 1, figures | {"p50Ms": 1000 / figures["perSecond"]})
-    finally:
-        sides.remove(session.data / "disk")
+    def disk() -> list[Figures]:
+        return session.run("engine", "fdatasync", "disk", count=session.amount(5000, 200))
+
+    on_each_side(session, case, PAIR, measure, {"flushDiskType": "SYNC_FLUSH"}, {"limit": disk})
 
 
 def many_topics(session: Session, case: Case) -> None:
@@ -236,17 +240,29 @@ def restart(session: Session, case: Case) -> None:
             broker.wait_for_first_send()
             topics.create(broker.address, "Bench", QUEUES)
             fill = {"mode": "send", "body_bytes": case.body, "count": count, "in_flight": 32}
-            measured(broker, "fill", **fill)
+            filled = measured(broker, "fill", **fill)
         log = _log_bytes(home)
         with brokers.running(side, home) as broker:
             seconds = broker.wait_for_first_send()
-        return [{"bench": "restart", "body": case.body, "firstSendSeconds": seconds, "logBytes": log}]
+            readable = _seconds_until_readable(broker, filled["messagesEver"])
+        found = {"bench": "restart", "body": case.body, "logBytes": log}
+        return [found | {"firstSendSeconds": seconds, "allReadableSeconds": readable}]
 
     session.alternate(case.name, turns_of(turn, PAIR), clean=PAIR)
 
 
+def _seconds_until_readable(broker: Broker, count: int) -> float:
+    """Return when, after its start, everything acknowledged before the kill can be read."""
+    while time.monotonic() - broker.started < brokers.START_SECONDS_MAX:
+        kept = sum(topics.queue_ends(broker.address, "Bench", QUEUES))
+        if kept >= count:
+            return time.monotonic() - broker.started
+        time.sleep(brokers.PROBE_SECONDS)
+    raise DifferentWork(f"the {broker.side} broker has {kept} of {count} messages after the kill")
+
+
 def _log_bytes(home: Path) -> int:
-    return sum(path.stat().st_blocks * 512 for path in (home / "store/commitlog").iterdir())
+    return sum(path.stat().st_blocks * 512 for path in home.rglob("commitlog/*"))
 
 
 CASES = (

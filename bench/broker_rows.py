@@ -120,13 +120,14 @@ def _restarts() -> list[Row]:
     return [
         _beside(
             f"broker-restart-{name}",
-            f"start after kill -9, 2 GiB of {title} messages",
+            f"start after kill -9, 2 GiB of {title} messages, {what}",
             "restart",
-            "firstSendSeconds",
+            key,
             seconds,
             goal=1 / 5,
         )
         for name, title in (("128", "128 B"), ("1k", "1 KiB"))
+        for what, key in (("first send", "firstSendSeconds"), ("all readable", "allReadableSeconds"))
     ]
 
 

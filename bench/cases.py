@@ -4,11 +4,12 @@ Both sides take turns within a case, so that whatever else the machine does hits
 a directory of its own, made from nothing or from the same bytes, with nothing waiting for the disk.
 """
 
+import functools
 import os
 import shutil
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from bench import sides
@@ -27,18 +28,26 @@ class Session:
     data: Path
     quick: bool
     rounds: int
-    engine: Path
     record: Record
     progress: Callable[[str], None]
-    java: list[str] = field(default_factory=sides.java_command)
+    java_command: Callable[[], list[str]] = sides.java_command
+
+    @functools.cached_property
+    def engine(self) -> Path:
+        """The engine's bench program, built when a case first needs it: linking takes minutes."""
+        self.progress("building the engine's bench program")
+        return sides.build_engine_bench()
 
     def amount(self, full: int, quick: int) -> int:
         return quick if self.quick else full
 
     def run(self, program: str, case: str, folder: str, **options: object) -> list[Figures]:
         """Run a case of one program on a folder of the data directory."""
-        start = {"java": self.java, "engine": [str(self.engine)], "python": sides.python_command()}[program]
-        return sides.run([*start, *self.words(case, folder, options)])
+        start = {"java": self.java_command, "engine": self.engine_command, "python": sides.python_command}
+        return sides.run([*start[program](), *self.words(case, folder, options)])
+
+    def engine_command(self) -> list[str]:
+        return [str(self.engine)]
 
     def words(self, case: str, folder: str, options: dict[str, object]) -> list[str]:
         words = [case, str(self.data / folder)]

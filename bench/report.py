@@ -188,7 +188,7 @@ def _goal(row: Row) -> str:
         return f"≥ {row.show(row.least)}"
     if row.ratio_goal is None:
         return ""
-    return f"{'≥' if row.more_is_better else '≤'} {row.ratio_goal:g}x"
+    return f"{'≥' if row.more_is_better else '≤'} {row.ratio_goal:.3g}x"
 
 
 def fill_readme(readme: Path, text: str) -> None:

@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench import broker_cases, cases, machine, report, sides
+from bench import broker_cases, cases, machine, report
 from bench.sides import BenchError, Figures
 
 ROOT = Path(__file__).parents[1]
@@ -78,8 +78,6 @@ def measure(args: argparse.Namespace, chosen: list[cases.Case]) -> int:
     def progress(text: str) -> None:
         print(f"[{time.monotonic() - began:7.1f} s] {text}", file=sys.stderr, flush=True)
 
-    progress("building the engine's bench program")
-    engine = sides.build_engine_bench()
     with data_folder(args.dir) as data:
         about = machine.describe(data)
         now = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
@@ -99,7 +97,7 @@ def measure(args: argparse.Namespace, chosen: list[cases.Case]) -> int:
             report.append_result(folder, {**line, **origin, "figures": figures})
 
         rounds = args.rounds or (1 if args.quick else 3)
-        session = cases.Session(data, args.quick, rounds, engine, record, progress)
+        session = cases.Session(data, args.quick, rounds, record, progress)
         failed = run_cases(session, chosen)
     progress("done")
     show(folder, as_json=args.json)

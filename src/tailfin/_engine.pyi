@@ -413,7 +413,8 @@ class Event:
     @property
     def code(self) -> int | None: ...
     @property
-    def remark(self) -> str | None: ...
+    def remark(self) -> str | None:
+        """What the response says, or why we closed the connection; None when the client did."""
     @property
     def fields(self) -> dict[str, str]: ...
     @property
@@ -441,7 +442,7 @@ class Server:
         *,
         remark: str | None = None,
         fields: Mapping[str, str] | None = None,
-        body: bytes = b"",
+        body: bytes = ...,
     ) -> None:
         """Answer a request; nothing happens when it was oneway or its connection is gone."""
     def hand_back(self, request: Request) -> bool:
@@ -457,7 +458,7 @@ class Server:
         code: int,
         *,
         fields: Mapping[str, str] | None = None,
-        body: bytes = b"",
+        body: bytes = ...,
         oneway: bool = False,
     ) -> int | None:
         """Send the client a request of ours; return its opaque, or None when the connection is gone."""

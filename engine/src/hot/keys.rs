@@ -27,7 +27,7 @@ impl PairRef<'_> {
 pub struct QueueKey(pub Box<[u8]>, pub i32);
 
 /// A [`QueueKey`] to look for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub struct QueueRef<'a>(pub &'a [u8], pub i32);
 
 impl Equivalent<QueueKey> for QueueRef<'_> {

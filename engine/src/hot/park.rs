@@ -16,7 +16,7 @@ use crate::message::ids::tags_code;
 use crate::net::hot::ReplyHandle;
 
 /// Beyond this a pull is answered at once.
-const HELD_MAX: usize = 1 << 20;
+const HELD_MAX: usize = 1 << 18;
 /// How often those whose connection is gone are let go.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -187,8 +187,10 @@ impl HotPath {
 
     /// Let the pulls waiting on a queue look again now.
     pub fn wake_pulls(&self, topic: &[u8], queue_id: i32) {
-        let waits_there = |held: &HeldPull| held.queue() == QueueRef(topic, queue_id);
-        self.answer_all(self.parking.take(|state| state.remove_where(waits_there)));
+        self.answer_all(self.parking.take(|state| {
+            let ids = state.queues.get(&QueueRef(topic, queue_id)).cloned().unwrap_or_default();
+            ids.into_iter().filter_map(|id| state.remove(id)).collect()
+        }));
     }
 
     pub fn held_pulls(&self) -> usize {

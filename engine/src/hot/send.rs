@@ -51,11 +51,8 @@ struct Accepted<'a> {
     properties: Range<usize>,
     unique_key: Range<usize>,
     waits: bool,
-    batch: Option<Batch>,
-}
-
-struct Batch {
-    messages: usize,
+    /// How many messages a batch holds.
+    batch: Option<usize>,
 }
 
 impl<'a> Sends<'a> {
@@ -92,22 +89,7 @@ impl<'a> Sends<'a> {
             return refuse(response::SYSTEM_ERROR, "the message has no body; send at least one byte");
         }
         let text_before = self.text.len();
-        let mut accepted = Accepted {
-            frame,
-            topic,
-            queue_id,
-            flag: number(fields.flag, "flag")?,
-            sys_flag: number(fields.sys_flag, "sysFlag")?,
-            born_timestamp: number(fields.born_timestamp, "bornTimestamp")?,
-            reconsume_times: match fields.reconsume_times {
-                Some(times) if !times.is_empty() => number(Some(times), "reconsumeTimes")?,
-                _ => 0,
-            },
-            properties: 0..0,
-            unique_key: 0..0,
-            waits: true,
-            batch: None,
-        };
+        let mut accepted = Accepted::of(frame, &fields, topic, queue_id)?;
         if let Some(text) = fields.properties {
             text.append_to(&mut self.text);
         }
@@ -203,7 +185,7 @@ impl<'a> Sends<'a> {
         }
         accepted.unique_key = seen.unique_key.map_or(from..from, |key| key.start + from..key.end + from);
         accepted.waits = seen.waits;
-        accepted.batch = Some(Batch { messages });
+        accepted.batch = Some(messages);
         Ok(())
     }
 
@@ -307,9 +289,33 @@ impl<'a> Sends<'a> {
     }
 }
 
-impl Accepted<'_> {
+impl<'a> Accepted<'a> {
+    fn of(
+        frame: &'a Frame<'a>,
+        fields: &SendFields<'a>,
+        topic: usize,
+        queue_id: i32,
+    ) -> Result<Self, Verdict> {
+        Ok(Self {
+            frame,
+            topic,
+            queue_id,
+            flag: number(fields.flag, "flag")?,
+            sys_flag: number(fields.sys_flag, "sysFlag")?,
+            born_timestamp: number(fields.born_timestamp, "bornTimestamp")?,
+            reconsume_times: match fields.reconsume_times {
+                Some(times) if !times.is_empty() => number(Some(times), "reconsumeTimes")?,
+                _ => 0,
+            },
+            properties: 0..0,
+            unique_key: 0..0,
+            waits: true,
+            batch: None,
+        })
+    }
+
     fn messages(&self) -> usize {
-        self.batch.as_ref().map_or(1, |batch| batch.messages)
+        self.batch.unwrap_or(1)
     }
 }
 

@@ -113,6 +113,8 @@ pub fn cleaned(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn look(text: &str) -> Properties {
@@ -148,6 +150,18 @@ mod tests {
             let text = format!("a\u{1}1\u{2}{name}\u{1}mine\u{2}b\u{1}2");
             assert!(look(&text).needs_cleaning, "{name}");
             assert_eq!(cleaned(&text), "a\u{1}1\u{2}b\u{1}2\u{2}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_is_the_brokers_survives_cleaning(
+            text in "((CLUSTER|POP_CK|TRACE_ON|UNIQ_KEY|a|ü)?[\u{1}\u{2}]?[a-c\u{1}ß]{0,4}\u{2}?){0,8}",
+        ) {
+            let kept = cleaned(&text);
+            prop_assert!(!Properties::look(&kept).needs_cleaning);
+            let key = |text: &str| Properties::look(text).unique_key.map(|range| text[range].to_owned());
+            prop_assert_eq!(key(&kept), key(&text));
         }
     }
 }

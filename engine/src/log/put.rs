@@ -20,7 +20,10 @@ const RECORD_OVERHEAD_MAX: usize = 64 * 1024;
 /// A writer this far ahead of the dispatcher waits: what is acknowledged is to be consumable.
 const DISPATCH_LAG_MAX: u64 = 64 << 20;
 const DISPATCH_LAG_CHECK: u64 = 1 << 20;
-const DISPATCH_LAG_PAUSE: Duration = Duration::from_micros(200);
+/// With sync flush a writer that does not wait itself is held back this far ahead of the disk: whoever waits
+/// for its acknowledgement takes memory.
+const FLUSH_LAG_MAX: u64 = 32 << 20;
+const LAG_PAUSE: Duration = Duration::from_micros(200);
 /// A lock held longer than this is a clock that was set, not a busy page cache.
 const LOCK_AGE_MAX_MS: i64 = 10_000_000;
 /// A closed gate says so once for this many refused puts.
@@ -198,7 +201,7 @@ impl Store {
                 format!("an append has held the log for over {} ms", self.config.page_cache_busy.as_millis()),
             ));
         }
-        self.wait_for_dispatch();
+        self.wait_for_followers();
         Ok(())
     }
 
@@ -245,9 +248,9 @@ impl Store {
         held > self.config.page_cache_busy.as_millis() as i64 && held < LOCK_AGE_MAX_MS
     }
 
-    /// Hold a writer back that the dispatcher cannot follow. Looks only once in a while: the dispatcher's
+    /// Hold a writer back that the dispatcher or the disk cannot follow. Looks only once in a while: the dispatcher's
     /// position is on a cache line that it changes all the time.
-    fn wait_for_dispatch(&self) {
+    fn wait_for_followers(&self) {
         let written = self.log.written();
         if written < self.lag_check_at.load(Ordering::Relaxed) {
             return;
@@ -255,7 +258,19 @@ impl Store {
         self.lag_check_at.store(written + DISPATCH_LAG_CHECK, Ordering::Relaxed);
         while self.dispatcher.behind() > DISPATCH_LAG_MAX && self.flags.is_writable() && !self.is_closed() {
             self.dispatcher.signal.raise();
-            std::thread::sleep(DISPATCH_LAG_PAUSE);
+            std::thread::sleep(LAG_PAUSE);
+        }
+        while self.flush_lag() > FLUSH_LAG_MAX && !self.flusher.has_failed() && !self.is_closed() {
+            self.flusher.wake.raise();
+            std::thread::sleep(LAG_PAUSE);
+        }
+    }
+
+    /// Bytes that somebody waits to see on disk.
+    fn flush_lag(&self) -> u64 {
+        match self.config.flush_mode {
+            FlushMode::Sync => self.log.written().saturating_sub(self.log.flushed()),
+            FlushMode::Async => 0,
         }
     }
 

@@ -126,7 +126,9 @@ impl ReadResult {
     #[cfg(test)]
     pub fn of_pieces(map: &Arc<Mapping>, pieces: &[(usize, usize)]) -> Self {
         let mut result = Self::empty(GetStatus::Found, 0, 0, 0);
-        pieces.iter().for_each(|&(at, len)| result.push(map, at, len));
+        for &(at, len) in pieces {
+            result.push(map, at, len);
+        }
         result
     }
 

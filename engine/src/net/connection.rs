@@ -60,12 +60,12 @@ pub enum End {
     /// The client closed, or the network did.
     Gone,
     /// What the client sent cannot be.
-    Malformed,
+    Malformed(Malformed),
 }
 
 impl From<Malformed> for End {
-    fn from(_: Malformed) -> Self {
-        Self::Malformed
+    fn from(malformed: Malformed) -> Self {
+        Self::Malformed(malformed)
     }
 }
 

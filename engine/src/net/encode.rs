@@ -2,6 +2,7 @@
 
 use super::header::{Encoding, Language, VERSION};
 use super::text::Value;
+use super::word::{bytes_below, repeat, zero_bytes};
 
 pub type Fields<'a> = &'a [(&'a str, Value<'a>)];
 
@@ -115,7 +116,11 @@ fn number(out: &mut Vec<u8>, value: i64) {
 fn escape(out: &mut Vec<u8>, text: &str) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     let mut rest = text.as_bytes();
-    while let Some(at) = rest.iter().position(|byte| *byte < 0x20 || matches!(byte, b'"' | b'\\')) {
+    if is_plain(rest) {
+        out.extend_from_slice(rest);
+        return;
+    }
+    while let Some(at) = rest.iter().position(|byte| needs_escape(*byte)) {
         out.extend_from_slice(&rest[..at]);
         match rest[at] {
             quoted @ (b'"' | b'\\') => out.extend_from_slice(&[b'\\', quoted]),
@@ -127,4 +132,18 @@ fn escape(out: &mut Vec<u8>, text: &str) {
         rest = &rest[at + 1..];
     }
     out.extend_from_slice(rest);
+}
+
+fn needs_escape(byte: u8) -> bool {
+    byte < 0x20 || matches!(byte, b'"' | b'\\')
+}
+
+/// Whether nothing needs an escape, which is so for nearly every field.
+fn is_plain(bytes: &[u8]) -> bool {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let marked = words.iter().map(|chunk| {
+        let word = u64::from_le_bytes(*chunk);
+        bytes_below(word, 0x20) | zero_bytes(word ^ repeat(b'"')) | zero_bytes(word ^ repeat(b'\\'))
+    });
+    marked.fold(0, |all, each| all | each) == 0 && !rest.iter().any(|byte| needs_escape(*byte))
 }

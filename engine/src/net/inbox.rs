@@ -62,7 +62,8 @@ impl OwnedFrame {
 pub enum Item {
     Request(OwnedFrame, ReplyHandle),
     Opened(Arc<Peer>),
-    Closed(Arc<Peer>),
+    /// With the reason, if it was ours.
+    Closed(Arc<Peer>, Option<&'static str>),
     /// The response to a request of ours; without a frame when the connection closed first.
     Answered(Arc<Peer>, i32, Option<OwnedFrame>),
 }

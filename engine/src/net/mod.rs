@@ -26,4 +26,5 @@ mod tests;
 pub mod text;
 mod tls;
 mod transport;
+mod word;
 mod worker;

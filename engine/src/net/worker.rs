@@ -12,6 +12,7 @@ use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
 
 use super::connection::{Connection, Desk, End, Next};
+use super::frame::Malformed;
 use super::inbox::Item;
 use super::mailbox::{Mail, Mailbox};
 use super::outgoing::Outgoing;
@@ -101,7 +102,7 @@ impl Worker {
         }
         let ids: Vec<u64> = self.connections.keys().copied().collect();
         for id in ids {
-            self.close(id);
+            self.close(id, Some("the server stops"));
         }
     }
 
@@ -143,14 +144,14 @@ impl Worker {
                 Counters::add(&self.shared.counters.paused, 1);
                 self.waiting_for_python.push(id);
             }
-            Ok(Err(End::Gone)) => self.close(id),
-            Ok(Err(End::Malformed)) => {
+            Ok(Err(End::Gone)) => self.close(id, None),
+            Ok(Err(End::Malformed(Malformed(reason)))) => {
                 Counters::add(&self.shared.counters.refused, 1);
-                self.close(id);
+                self.close(id, Some(reason));
             }
             Err(_) => {
                 Counters::add(&self.shared.counters.panics, 1);
-                self.close(id);
+                self.close(id, Some("serving it failed"));
             }
         }
     }
@@ -160,7 +161,7 @@ impl Worker {
         match connection.flush(&mut self.desk) {
             Ok(false) => {}
             Ok(true) => self.again.push(id),
-            Err(_) => self.close(id),
+            Err(_) => self.close(id, None),
         }
     }
 
@@ -175,7 +176,7 @@ impl Worker {
                 Mail::Listen(listener) => self.listen(listener),
                 Mail::Close(id) => {
                     self.flush(id);
-                    self.close(id);
+                    self.close(id, Some("told to"));
                 }
                 Mail::Resume => {
                     for id in std::mem::take(&mut self.waiting_for_python) {
@@ -264,7 +265,7 @@ impl Worker {
         self.connections.insert(id, Connection::new(id, socket, self.now_ms));
     }
 
-    fn close(&mut self, id: u64) {
+    fn close(&mut self, id: u64, reason: Option<&'static str>) {
         let Some(mut connection) = self.connections.remove(&id) else { return };
         connection.part(&mut self.desk);
         let _: io::Result<()> = self.poll.registry().deregister(&mut connection.socket);
@@ -274,7 +275,7 @@ impl Worker {
         for opaque in peer.close() {
             self.shared.inbox.put_event(Item::Answered(peer.clone(), opaque, None));
         }
-        self.shared.inbox.put_event(Item::Closed(peer.clone()));
+        self.shared.inbox.put_event(Item::Closed(peer.clone(), reason));
     }
 
     fn idle_scan_interval(&self) -> Duration {
@@ -297,7 +298,7 @@ impl Worker {
             .collect();
         Counters::add(&self.shared.counters.closed_idle, quiet.len());
         for id in quiet {
-            self.close(id);
+            self.close(id, Some("it was idle"));
         }
     }
 

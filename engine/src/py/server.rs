@@ -108,6 +108,7 @@ pub struct Event {
     peer: Arc<Peer>,
     opaque: i32,
     answer: Option<OwnedFrame>,
+    reason: Option<&'static str>,
 }
 
 #[pymethods]
@@ -137,9 +138,10 @@ impl Event {
         self.answer.as_ref().map(|frame| frame.code)
     }
 
+    /// What the response says, or why we closed the connection.
     #[getter]
     fn remark(&self) -> Option<String> {
-        self.answer.as_ref().and_then(remark)
+        self.answer.as_ref().map_or_else(|| self.reason.map(str::to_owned), remark)
     }
 
     #[getter]
@@ -191,16 +193,18 @@ impl Server {
     fn take<'py>(&self, py: Python<'py>, limit: usize) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
         for item in py.detach(|| self.server.take(limit)) {
-            let event = |kind, peer, opaque, answer| Event { kind, peer, opaque, answer };
+            let event = |kind, peer, opaque, answer, reason| Event { kind, peer, opaque, answer, reason };
             match item {
                 Item::Request(frame, handle) => {
                     let peer = handle.peer().clone();
                     list.append(Bound::new(py, Request { frame, peer, handle: Mutex::new(Some(handle)) })?)?;
                 }
-                Item::Opened(peer) => list.append(Bound::new(py, event("opened", peer, 0, None))?)?,
-                Item::Closed(peer) => list.append(Bound::new(py, event("closed", peer, 0, None))?)?,
+                Item::Opened(peer) => list.append(Bound::new(py, event("opened", peer, 0, None, None))?)?,
+                Item::Closed(peer, reason) => {
+                    list.append(Bound::new(py, event("closed", peer, 0, None, reason))?)?;
+                }
                 Item::Answered(peer, opaque, answer) => {
-                    list.append(Bound::new(py, event("answered", peer, opaque, answer))?)?;
+                    list.append(Bound::new(py, event("answered", peer, opaque, answer, None))?)?;
                 }
             }
         }
@@ -208,17 +212,16 @@ impl Server {
     }
 
     /// Answer a request; nothing happens when it was oneway or its connection is gone.
-    #[pyo3(signature = (request, code, *, remark=None, fields=None, body=None))]
+    #[pyo3(signature = (request, code, *, remark=None, fields=None, body=b"".as_slice()))]
     fn answer(
         &self,
         request: &Request,
         code: i32,
         remark: Option<&str>,
         fields: Option<&Bound<'_, PyAny>>,
-        body: Option<&[u8]>,
+        body: &[u8],
     ) -> PyResult<()> {
         let texts = texts(fields)?;
-        let body = body.unwrap_or_default();
         self.check_size(&texts, remark, body)?;
         // Taken only now: after an error the request can still be answered.
         let Some(handle) = request.handle.lock().take() else { return Ok(()) };
@@ -237,17 +240,16 @@ impl Server {
     }
 
     /// Send the client a request of ours; return its opaque, or None when the connection is gone.
-    #[pyo3(signature = (connection, code, *, fields=None, body=None, oneway=false))]
+    #[pyo3(signature = (connection, code, *, fields=None, body=b"".as_slice(), oneway=false))]
     fn call(
         &self,
         connection: u64,
         code: i32,
         fields: Option<&Bound<'_, PyAny>>,
-        body: Option<&[u8]>,
+        body: &[u8],
         oneway: bool,
     ) -> PyResult<Option<i32>> {
         let texts = texts(fields)?;
-        let body = body.unwrap_or_default();
         self.check_size(&texts, None, body)?;
         Ok(self.server.call(connection, code, &values(&texts), body, oneway))
     }

@@ -24,6 +24,7 @@ from tailfin.broker.hooks import Hooks
 from tailfin.broker.locks import QueueLocks
 from tailfin.broker.membership import Membership
 from tailfin.broker.offsets import ConsumerOffsets
+from tailfin.broker.protection import LOOK_EVERY_S, stop_the_slow
 from tailfin.broker.pull import Pulls
 from tailfin.broker.query import Queries
 from tailfin.broker.registration import Registration
@@ -178,6 +179,7 @@ class Broker:
                 self._every(config.flushConsumerOffsetInterval / 1000, self._persist_offsets),
                 self._every(SCAN_CLIENTS_S, self.membership.scan),
                 self._every(SAMPLE_S, self.sample),
+                self._every(LOOK_EVERY_S, lambda: stop_the_slow(self)),
             )
         ]
         if not self.is_slave:

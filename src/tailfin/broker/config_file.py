@@ -6,6 +6,7 @@ for an empty one: its `.bak` is used and said, and without that the broker does 
 
 import asyncio
 import logging
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -85,6 +86,8 @@ class Saver(Generic[T]):
         self._changes = 0
         self._written = 0
         self._task: asyncio.Task[None] | None = None
+        # `flush` may come while a thread still writes: one at a time, and the newer content stays.
+        self._one_at_a_time = threading.Lock()
 
     def changed(self) -> None:
         """Have the file written soon."""
@@ -104,8 +107,7 @@ class Saver(Generic[T]):
     def flush(self) -> None:
         """Write now, on this thread, if something changed."""
         if self._written < self._changes:
-            self._file.write(self._snapshot())
-            self._written = self._changes
+            self._put(self._changes, self._snapshot())
 
     def _writing(self) -> asyncio.Task[None]:
         if self._task is None or self._task.done():
@@ -118,8 +120,13 @@ class Saver(Generic[T]):
         while self._written < self._changes:
             taken, content = self._changes, self._snapshot()
             try:
-                await asyncio.to_thread(self._file.write, content)
+                await asyncio.to_thread(self._put, taken, content)
             except OSError as error:
                 log.error("%s cannot be written: %s", self._file.path, error)
                 raise
-            self._written = taken
+
+    def _put(self, changes: int, content: T) -> None:
+        with self._one_at_a_time:
+            if changes > self._written:
+                self._file.write(content)
+                self._written = changes

@@ -40,7 +40,6 @@ class BrokerConfig(Settings):
     startAcceptSendRequestTimeStamp: int = policy(0, "Refuse sends before this time.", high=LONG_MAX)
     rejectTransactionMessage: bool = policy(False, "Refuse transactional messages.")
     litePullMessageEnable: bool = policy(True, "Serve pulls of lite pull consumers.")
-    enablePropertyFilter: bool = policy(False, "Allow filters by SQL92 expressions.")
     slaveReadEnable: bool = policy(False, "Suggest a slave to readers that fell behind.")
     configBlackList: str = policy("configBlackList;brokerConfigPath", "Keys that cannot be changed remotely.")
 
@@ -71,7 +70,6 @@ class BrokerConfig(Settings):
     disableConsumeIfConsumerReadSlowly: bool = policy(False, "Stop groups that are too far behind.")
     consumerFallbehindThreshold: int = policy(16 << 30, "Bytes behind that are too far.", high=LONG_MAX)
     defaultQueryMaxNum: int = policy(32, "Most messages of a query by unique key.", low=1)
-    storeReplyMessageEnable: bool = policy(True, "Keep replies of request-reply in a topic.")
 
     # Name servers
     registerNameServerPeriod: int = policy(30_000, "Time between registrations.", clamp=(10_000, 60_000))

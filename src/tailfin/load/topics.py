@@ -11,6 +11,7 @@ from tailfin.wire.bodies.routes import ClusterInfo, TopicRouteData
 from tailfin.wire.bodies.topics import Perm, TopicConfig, TopicFilterType
 from tailfin.wire.codes import Code, ResponseCode
 from tailfin.wire.headers.namesrv import GetRouteInfoRequestHeader
+from tailfin.wire.headers.pull import GetMaxOffsetRequestHeader, GetMaxOffsetResponseHeader
 from tailfin.wire.headers.topics import CreateTopicRequestHeader, GetTopicConfigRequestHeader
 
 MASTER = 0
@@ -43,6 +44,11 @@ def queue_count(broker: str, topic: str) -> int | None:
 def create(broker: str, topic: str, queues: int) -> None:
     """Create a topic on a broker."""
     _with_client(lambda client: _create(client, broker, topic, queues))
+
+
+def queue_ends(broker: str, topic: str, queues: int) -> list[int]:
+    """Return how far each queue of a topic can be read."""
+    return _with_client(lambda client: _queue_ends(client, broker, topic, queues))
 
 
 def _with_client(work: Callable[[Client], Awaitable[T]]) -> T:
@@ -101,3 +107,12 @@ async def _create(client: Client, broker: str, topic: str, queues: int) -> None:
             topic_sys_flag=0,
         ),
     )
+
+
+async def _queue_ends(client: Client, broker: str, topic: str, queues: int) -> list[int]:
+    ends = []
+    for queue_id in range(queues):
+        header = GetMaxOffsetRequestHeader(topic=topic, queue_id=queue_id)
+        response = await client.call(broker, Code.GET_MAX_OFFSET, header=header)
+        ends.append(GetMaxOffsetResponseHeader.decode(response.fields).offset)
+    return ends

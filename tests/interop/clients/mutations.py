@@ -14,6 +14,10 @@ FRAMES = Path(__file__).parents[1] / "frames"
 # What an operator may do to everybody's harm: settings, write permission, removal of idle topics and files.
 OPERATOR_CODES = frozenset((25, 205, 316, 318, 327, 329))
 
+HOT_CODES = frozenset((10, 11, 14, 15, 29, 30, 31, 32, 33, 310, 320, 361))
+"""Sends, pulls and offsets: what the engine decodes by itself."""
+HOT_SHARE = 0.75
+
 VALUES = (
     *("", " ", "0", "1", "-1", "7", "2147483647", "-2147483648", "2147483648", "9223372036854775807"),
     *("-9223372036854775808", "9223372036854775808", "1e9", "0x10", "NaN", "true", "null", "[]", "{}", '"'),
@@ -58,13 +62,14 @@ class Mutator:
         self._random = random.Random(seed)
         self._frames = frames
         self._parsed = [(json.loads(header), body) for header, body in _json_parts(frames)]
+        self._hot = [parts for parts in self._parsed if parts[0]["code"] in HOT_CODES] or self._parsed
         self._bodies = [body for _, body in _parts(frames)]
         self._codes = sorted({_code(frame) for frame in frames})
 
     def well_formed(self) -> bytes:
         """Return a frame whose lengths and header are right and whose contents are not."""
         pick = self._random
-        header, body = pick.choice(self._parsed)
+        header, body = pick.choice(self._hot if pick.random() < HOT_SHARE else self._parsed)
         header = dict(header, extFields=dict(header.get("extFields") or {}))
         for _ in range(pick.choice((1, 1, 1, 2, 3))):
             match pick.randrange(8):

@@ -1,4 +1,4 @@
-"""Clusters of both makes: brokers of either under one nameserver are one cluster to their clients."""
+"""Clusters of both makes: brokers of either, under a nameserver of either, are one to their clients."""
 
 from collections.abc import Iterator
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tailfin.broker.protection import stop_the_slow
 from tailfin.wire.codes import Code, ResponseCode
 from tests.unit.broker.talking import OK, eventually, messages, running
 from tests.unit.loops import in_loop, until
@@ -162,3 +163,26 @@ async def test_consume_hooks_see_the_pulls_of_their_group(tmp_path: Path) -> Non
         count = len(seen)
         assert (await talker.pull("T", "Watched")).code == OK
         assert len(seen) == count
+
+
+@in_loop
+async def test_group_too_far_behind_may_not_consume_any_more(tmp_path: Path) -> None:
+    limits = {"disableConsumeIfConsumerReadSlowly": True, "consumerFallbehindThreshold": 1000}
+    async with running(tmp_path, **limits) as (_, broker, talker):
+        for group, offset in (("Slow", 0), ("Quick", 20)):
+            await talker.send("T")
+            await talker.pull("T", group)
+            fields = {"consumerGroup": group, "topic": "T", "queueId": 0, "commitOffset": offset}
+            await talker.ask(Code.UPDATE_CONSUMER_OFFSET, fields)
+        assert stop_the_slow(broker) == []
+        for _ in range(18):
+            await talker.send("T", b"x" * 100)
+
+        async def dispatched() -> bool:
+            return broker.store.max_offset("T", 0) == 20
+
+        await eventually(dispatched)
+        assert stop_the_slow(broker) == ["Slow"]
+        refused = await talker.pull("T", "Slow")
+        assert (refused.code, refused.fields["forbiddenType"]) == (ResponseCode.NO_PERMISSION, "2")
+        assert (await talker.pull("T", "Quick")).code == OK

@@ -20,6 +20,7 @@ def test_python_hears_of_the_beginning_before_and_of_the_end_after_the_requests(
         opened, closed = served.events
         assert opened.connection == closed.connection == served.requests[0].connection
         assert opened.peer == served.requests[0].peer
+        assert closed.remark is None
 
 
 def test_data_and_end_in_one_piece_are_both_seen() -> None:

@@ -96,6 +96,7 @@ def test_what_came_before_the_lie_is_answered(served: Served) -> None:
         client.socket.sendall(good * 3 + b"\xff\xff\xff\xff")
         assert client.is_closed_by_server()
         until(lambda: len(served.requests) == before + 3)
+        until(lambda: any(event.remark == "the frame's length is negative" for event in served.events))
 
 
 def test_tolerated_headers_are_read(served: Served) -> None:

@@ -40,11 +40,14 @@ fn a_closed_store_refuses_all_units() {
     );
 }
 
+/// Topic, queue, offset and tags of an arrival.
+type Told = (String, i32, i64, Option<String>);
+
 #[derive(Default)]
 struct Diary {
     waiting: AtomicBool,
     flushed: AtomicU64,
-    arrivals: Mutex<Vec<(String, i32, i64, Option<String>)>>,
+    arrivals: Mutex<Vec<Told>>,
     stretches: Mutex<Vec<bool>>,
 }
 
@@ -108,4 +111,28 @@ fn a_put_that_does_not_wait_is_flushed_soon_and_the_watcher_told() {
     let placed = *store.put_many(&[&[message]])[0].as_ref().unwrap();
     eventually("the flush", || diary.flushed.load(Ordering::SeqCst) >= placed.physical_offset + placed.size);
     assert_eq!(store.sync_flush_timeout(), Some(Duration::from_secs(5)));
+}
+
+#[test]
+fn puts_that_the_disk_cannot_follow_wait_for_it() {
+    let dir = directory();
+    let store = open_with(dir.path(), |config| {
+        config.flush_mode = FlushMode::Sync;
+        config.log_file_bytes = 16 << 20;
+    });
+    let body = vec![0; 1 << 20];
+    let message = draft("A", &body);
+    let stuck = store.log.flushing.lock();
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for _ in 0..64 {
+                assert!(store.put_many(&[&[message]])[0].is_ok());
+            }
+        });
+        eventually("the lag", || store.log.written() > 32 << 20);
+        thread::yield_now();
+        assert!(!writer.is_finished() && store.log.written() < 40 << 20);
+        drop(stuck);
+    });
+    assert!(store.log.written() > 64 << 20);
 }

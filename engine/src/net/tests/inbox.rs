@@ -55,7 +55,7 @@ fn everything_comes_oldest_first() {
     for code in [SEND, HEARTBEAT, QUERY, SEND, 999] {
         put(&inbox, &peer, code, b"");
     }
-    inbox.put_event(Item::Closed(peer));
+    inbox.put_event(Item::Closed(peer, None));
     assert_eq!(codes(&inbox, 3).0, [0, SEND, HEARTBEAT]);
     assert_eq!(codes(&inbox, 100).0, [QUERY, SEND, 999, 0]);
     assert!(codes(&inbox, 100).0.is_empty());
