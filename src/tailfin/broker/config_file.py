@@ -110,20 +110,24 @@ class Saver(Generic[T]):
             self._put(self._changes, self._snapshot())
 
     def _writing(self) -> asyncio.Task[None]:
+        """Return the write under way, or begin one."""
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._write())
-            # Nobody may be waiting; what went wrong is logged, and tried again with the next change.
-            self._task.add_done_callback(lambda task: task.cancelled() or task.exception())
+            self._task.add_done_callback(self._go_on)
         return self._task
 
+    def _go_on(self, task: asyncio.Task[None]) -> None:
+        # Nobody may be waiting; what went wrong is logged, and tried again with the next change.
+        if not task.cancelled() and task.exception() is None and self._written < self._changes:
+            self._writing()
+
     async def _write(self) -> None:
-        while self._written < self._changes:
-            taken, content = self._changes, self._snapshot()
-            try:
-                await asyncio.to_thread(self._put, taken, content)
-            except OSError as error:
-                log.error("%s cannot be written: %s", self._file.path, error)
-                raise
+        """Write once: who waits for a change must not wait for all that come after it."""
+        try:
+            await asyncio.to_thread(self._put, self._changes, self._snapshot())
+        except OSError as error:
+            log.error("%s cannot be written: %s", self._file.path, error)
+            raise
 
     def _put(self, changes: int, content: T) -> None:
         with self._one_at_a_time:

@@ -41,8 +41,9 @@ class Registration:
         self._broker = broker
         self._client = client
         self._pending: dict[str, TopicConfig] = {}
-        self._told = asyncio.Event()
-        self._told.set()
+        self._changes = 0
+        self._told_of = 0
+        self._round_over = asyncio.Event()
         self._worker: asyncio.Task[None] | None = None
         self._troubled: set[str] = set()
 
@@ -68,19 +69,25 @@ class Registration:
     def topics_changed(self, topics: list[TopicConfig]) -> None:
         """Tell every name server about these topics soon; what comes meanwhile goes along."""
         self._pending.update({topic.topic_name or "": topic for topic in topics})
-        self._told.clear()
+        self._changes += 1
         if self._worker is None or self._worker.done():
             self._worker = asyncio.get_running_loop().create_task(self._tell_changes())
 
     async def told(self) -> None:
-        """Wait until every change so far was told, or could not be."""
-        await self._told.wait()
+        """Wait until every change so far was told, or could not be; later ones may go on for ever."""
+        wanted = self._changes
+        while self._told_of < wanted:
+            await self._round_over.wait()
 
     async def _tell_changes(self) -> None:
         while self._pending:
-            topics, self._pending = self._pending, {}
-            await self._each(lambda server, topics=topics: self._tell(server, topics))  # type: ignore[misc]
-        self._told.set()
+            taken, topics, self._pending = self._changes, self._pending, {}
+            try:
+                await self._each(lambda server, topics=topics: self._tell(server, topics))  # type: ignore[misc]
+            finally:
+                self._told_of = taken
+                self._round_over.set()
+                self._round_over = asyncio.Event()
 
     async def unregister(self) -> None:
         """Say goodbye to every name server."""

@@ -12,8 +12,9 @@ from tailfin.wire.header import Header
 
 log = logging.getLogger("tailfin.remoting")
 
-_TAKEN_AT_ONCE = 256
-"""Most requests handled before the loop's other work gets its turn."""
+_TAKEN_AT_ONCE = 16
+_TURN_S = 0.005
+"""How long requests are taken before the loop's other work gets its turn: counting them would not do."""
 
 Listener = Callable[["_engine.Event"], None]
 
@@ -132,11 +133,14 @@ class Server:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _take(self) -> None:
-        for item in self._engine.take(_TAKEN_AT_ONCE):
-            if isinstance(item, _engine.Event):
-                self._happened(item)
-            else:
-                self._handle(item)
+        """Deal with what waits, for one turn of the loop: what is awaited elsewhere gets its turn as well."""
+        turn_over = self._loop.time() + _TURN_S
+        while self._loop.time() < turn_over and (taken := self._engine.take(_TAKEN_AT_ONCE)):
+            for item in taken:
+                if isinstance(item, _engine.Event):
+                    self._happened(item)
+                else:
+                    self._handle(item)
 
     def _handle(self, request: "_engine.Request") -> None:
         outcome = self._dispatcher.run(request)

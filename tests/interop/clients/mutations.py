@@ -11,8 +11,9 @@ from tests.interop.clients import remoting
 
 FRAMES = Path(__file__).parents[1] / "frames"
 
-# What an operator may do to everybody's harm: settings, write permission, removal of idle topics and files.
-OPERATOR_CODES = frozenset((25, 205, 316, 318, 327, 329))
+# What an operator may do to everybody's harm: settings, write permission, removal of idle topics and files,
+# and texts in the nameserver, each of which is synced to disk while all others wait.
+OPERATOR_CODES = frozenset((25, 100, 102, 205, 316, 318, 327, 329))
 
 HOT_CODES = frozenset((10, 11, 14, 15, 29, 30, 31, 32, 33, 310, 320, 361))
 """Sends, pulls and offsets: what the engine decodes by itself."""

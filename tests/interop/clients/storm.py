@@ -1,8 +1,8 @@
 """A flood of wrong frames at one server: `python -m tests.interop.clients.storm ADDRESS FRAMES COUNT SEED`.
 
-Each connection sends many frames whose contents are wrong, asks a question of its own and waits for the answer,
-so that all before it were read; then it sends bytes that need not be a frame, and goes. One JSON line tells what
-was sent and how the server took it.
+Each connection sends many frames whose contents are wrong, asks a question of its own and waits for the
+answer, so that all before it were read; then it sends bytes that need not be a frame, and goes. One JSON line
+tells what was sent and how the server took it.
 """
 
 import asyncio

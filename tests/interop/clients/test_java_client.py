@@ -34,6 +34,7 @@ def assert_acknowledged(line: Saw) -> None:
         assert places[result["broker"], result["queue"], result["offset"]] == first_id
 
 
+@pytest.mark.shows("U-05", "U-13")
 @pytest.mark.parametrize("scenario", ["send_sync", "send_async", "send_selector"])
 def test_what_is_sent_one_by_one_is_stored_where_the_answer_says(java: Java, scenario: str) -> None:
     line = saw(java, scenario)
@@ -55,6 +56,7 @@ def test_oneway_messages_are_all_stored(java: Java) -> None:
     assert_same(line["received"], line["sent"])
 
 
+@pytest.mark.shows("U-13")
 def test_a_batch_becomes_messages_of_their_own(java: Java) -> None:
     line = saw(java, "send_batch")
     assert_same(line["received"], line["sent"])
@@ -79,6 +81,7 @@ def test_messages_of_megabytes_pass_and_larger_than_the_limit_are_refused(java: 
     assert "4194304" in line["tooLarge"]["remark"]
 
 
+@pytest.mark.shows("TP-03", "TP-05")
 def test_a_topic_is_born_by_the_first_message(java: Java) -> None:
     line = saw(java, "send_auto_create")
     assert_same(line["received"], line["sent"])
@@ -105,11 +108,13 @@ def test_reading_keeps_properties_and_adds_the_queue_s_bounds(java: Java) -> Non
         assert message["flag"] == int(message["keys"].removeprefix("key-"))
 
 
+@pytest.mark.shows("U-06", "PL-21")
 def test_a_concurrent_consumer_gets_every_message_once(java: Java) -> None:
     line = saw(java, "push_concurrent")
     assert_same(line["received"], line["sent"])
 
 
+@pytest.mark.shows("OR-03", "OR-04")
 def test_orderly_consumers_get_each_queue_in_order_and_share_the_queues(java: Java) -> None:
     line = saw(java, "push_orderly")
     everything = [message for member in line["members"].values() for message in member]
@@ -127,6 +132,7 @@ def test_orderly_consumers_get_each_queue_in_order_and_share_the_queues(java: Ja
     assert not set.intersection(*owners)
 
 
+@pytest.mark.shows("OR-05")
 def test_an_orderly_consumer_that_suspends_is_not_overtaken(java: Java) -> None:
     line = saw(java, "push_orderly_suspended")
     assert line["refused"]
@@ -134,6 +140,7 @@ def test_an_orderly_consumer_that_suspends_is_not_overtaken(java: Java) -> None:
     assert_in_order(line["received"])
 
 
+@pytest.mark.shows("BC-01", "U-19")
 def test_each_broadcast_member_gets_every_message(java: Java) -> None:
     line = saw(java, "push_broadcast")
     assert len(line["members"]) == 2
@@ -149,6 +156,7 @@ def test_tags_choose_messages_and_a_group_that_matches_none_moves_on(java: Java)
     assert line["noneDiff"] == 0
 
 
+@pytest.mark.shows("RB-08", "U-18")
 def test_joining_and_leaving_members_share_every_queue_and_lose_nothing(java: Java) -> None:
     line = saw(java, "rebalance")
     assert not line["failures"]
@@ -162,6 +170,7 @@ def test_joining_and_leaving_members_share_every_queue_and_lose_nothing(java: Ja
     assert line["diffAtEnd"] == 0
 
 
+@pytest.mark.shows("OF-01")
 def test_a_restarted_consumer_goes_on_where_its_group_stopped(java: Java) -> None:
     line = saw(java, "offsets_restart")
     assert_same(line["before"], line["sentBefore"])
@@ -197,6 +206,7 @@ def _pulled(result: dict[str, Any]) -> tuple[str, int, int, int, list[int]]:
     return result["status"], result["next"], result["min"], result["max"], offsets
 
 
+@pytest.mark.shows("PL-09", "PL-15")
 def test_pulls_are_answered_by_status_next_offset_and_bounds(java: Java) -> None:
     line = saw(java, "pull")
     assert _pulled(line["ofEmpty"]) == ("NO_NEW_MSG", 0, 0, 0, [])
@@ -221,6 +231,7 @@ def test_a_pull_consumer_stores_its_offset_at_the_broker(java: Java) -> None:
     assert (line["storedBefore"], line["storedAfter"]) == (0, 33)
 
 
+@pytest.mark.shows("PL-21")
 def test_a_waiting_pull_is_answered_by_the_message_that_arrives(java: Java) -> None:
     line = saw(java, "pull_long_poll")
     assert line["stillWaiting"]
@@ -243,6 +254,7 @@ def test_a_lite_pull_consumer_seeks_in_the_queues_it_chose(java: Java) -> None:
     assert line["offsets"] == {"byTimestampZero": 0, "committed": offsets[-1] + 1}
 
 
+@pytest.mark.shows("NS-31")
 def test_a_topic_is_made_shown_and_deleted(java: Java, cluster: Cluster) -> None:
     line = saw(java, "admin_topic")
     names = set(cluster.brokers)
@@ -260,6 +272,7 @@ def test_a_topic_is_made_shown_and_deleted(java: Java, cluster: Cluster) -> None
     assert not line["listedAfterDelete"]
 
 
+@pytest.mark.shows("QY-01", "QY-02", "QY-03", "QY-05")
 def test_a_message_is_found_by_each_of_its_keys_and_ids(java: Java) -> None:
     line = saw(java, "admin_query")
     for question in ("byFirstKey", "bySecondKey"):
@@ -273,6 +286,7 @@ def test_a_message_is_found_by_each_of_its_keys_and_ids(java: Java) -> None:
     assert "no message" in line["byWrongOffsetId"]
 
 
+@pytest.mark.shows("OF-06", "U-14")
 def test_offsets_are_found_by_time(java: Java) -> None:
     line = saw(java, "admin_offsets")
     assert (line["maxOfEmpty"], line["min"], line["max"]) == (0, 0, 10)

@@ -206,3 +206,23 @@ async def test_no_request_with_nonsense_harms_the_broker(tmp_path: Path, body: b
                     pytest.fail(f"{code.name} closed the connection: {error}")
         assert (await talker.send("Fine")).code == OK
         assert (await talker.pull("Fine")).code in (OK, 19)
+
+
+@in_loop
+async def test_a_changed_topic_is_told_although_others_change_without_end(tmp_path: Path) -> None:
+    server = name_server(tmp_path / "kv")
+    await server.start()
+    async with Broker(settings(tmp_path, namesrvAddr=f"127.0.0.1:{server.port}")) as broker:
+        (topic,) = (
+            t for t in broker.topics.snapshot().topic_config_table.values() if t.topic_name == "TBW102"
+        )
+
+        async def change_without_end() -> None:
+            while True:
+                broker.registration.topics_changed([topic])
+                await asyncio.sleep(0)
+
+        changing = asyncio.create_task(change_without_end())
+        await asyncio.wait_for(broker.registration.told(), 10)
+        changing.cancel()
+    await server.stop()

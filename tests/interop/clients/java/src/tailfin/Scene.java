@@ -28,7 +28,8 @@ final class Scene implements AutoCloseable {
     final String namesrv;
     final String prefix;
     final DefaultMQProducer producer;
-    final DefaultMQAdminExt admin = new DefaultMQAdminExt();
+    /** Patient: a server under a flood of other requests may take seconds for an operator's. */
+    final DefaultMQAdminExt admin = new DefaultMQAdminExt(20_000);
     private final DefaultMQPullConsumer reader;
     private final Map<String, String> brokers = new TreeMap<>();
     private final Collection<DefaultMQPushConsumer> consumers = ConcurrentHashMap.newKeySet();
