@@ -105,6 +105,7 @@ def test_change_keeps_what_was_given_before() -> None:
     assert (settings.broker.listenPort, settings.broker.traceOn) == (7, False)
 
 
+@pytest.mark.shows("BK-08")
 def test_registration_period_is_moved_into_its_range() -> None:
     assert BrokerConfig(registerNameServerPeriod=1).registerNameServerPeriod == 10_000
     assert BrokerConfig(registerNameServerPeriod=10**6).registerNameServerPeriod == 60_000

@@ -94,16 +94,19 @@ class NodeAdmin:
         puts, size = totals["put"], totals["put_bytes"]
         return {
             "putTps": recent.text("put"),
+            "getFoundTps": recent.text("found"),
+            "getMissTps": recent.text("missed"),
+            "getTotalTps": recent.text("read"),
             "getTransferredTps": recent.text("get"),
             "putMessageTimesTotal": str(puts),
             "putMessageSizeTotal": str(size),
             "putMessageAverageSize": str(size / puts if puts else 0.0),
-            "msgPutTotalYesterdayMorning": str(days.yesterday.get("put", 0)),
-            "msgPutTotalTodayMorning": str(days.today.get("put", 0)),
-            "msgPutTotalTodayNow": str(puts),
-            "msgGetTotalYesterdayMorning": str(days.yesterday.get("get", 0)),
-            "msgGetTotalTodayMorning": str(days.today.get("get", 0)),
-            "msgGetTotalTodayNow": str(totals["get"]),
+            "msgPutTotalYesterdayMorning": str(days.yesterday.get("users_put", 0)),
+            "msgPutTotalTodayMorning": str(days.today.get("users_put", 0)),
+            "msgPutTotalTodayNow": str(totals["users_put"]),
+            "msgGetTotalYesterdayMorning": str(days.yesterday.get("users_get", 0)),
+            "msgGetTotalTodayMorning": str(days.today.get("users_get", 0)),
+            "msgGetTotalTodayNow": str(totals["users_get"]),
         }
 
     def _store(self) -> dict[str, str]:
@@ -122,7 +125,7 @@ class NodeAdmin:
             "earliestMessageTimeStamp": first.store_timestamp if first else -1,
             "pageCacheLockTimeMills": stats["lock_held_ms"] if stats["lock_held_ms"] < 10_000_000 else 0,
             "putMessageEntireTimeMax": stats["slowest_put_ms"],
-            "getMessageEntireTimeMax": 0,
+            "getMessageEntireTimeMax": self._broker.hot.slowest_read_ms(),
             "putMessageFailedTimes": sum(stats["refused"].values()),
             "remainHowManyDataToCommit": 0,
             "remainHowManyDataToFlush": f"{unflushed} B",
