@@ -193,6 +193,8 @@ async def test_figures_of_the_broker(tmp_path: Path) -> None:
         for rates in ("putTps", "getFoundTps", "getMissTps", "getTotalTps", "getTransferredTps"):
             assert len(table[rates].split()) == 3
         assert int(table["getMessageEntireTimeMax"]) >= 0
+        assert sum(int(part.rpartition(":")[2]) for part in table["putMessageDistributeTime"].split()) == 3
+        assert int(table["putLatency99"]) <= int(table["putMessageEntireTimeMax"])
         unknown = await talker.ask(
             Code.VIEW_BROKER_STATS_DATA, {"statsName": "TOPIC_PUT_NUMS", "statsKey": "U"}
         )

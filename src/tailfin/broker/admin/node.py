@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tailfin.broker import latency
 from tailfin.broker.config_file import following
 from tailfin.config import files, properties
 from tailfin.config.setting import ConfigError
@@ -114,6 +115,7 @@ class NodeAdmin:
         stats, disk = store.stats(), disk_use(store.config)
         unflushed = store.max_physical_offset - store.flushed_offset
         first = store.message_at(store.min_physical_offset)
+        slowest = stats["slowest_put_ms"]
         table = {
             "commitLogMinOffset": store.min_physical_offset,
             "commitLogMaxOffset": store.max_physical_offset,
@@ -124,7 +126,10 @@ class NodeAdmin:
             "dispatchMaxBuffer": 0,
             "earliestMessageTimeStamp": first.store_timestamp if first else -1,
             "pageCacheLockTimeMills": stats["lock_held_ms"] if stats["lock_held_ms"] < 10_000_000 else 0,
-            "putMessageEntireTimeMax": stats["slowest_put_ms"],
+            "putMessageEntireTimeMax": slowest,
+            "putMessageDistributeTime": latency.distribution(stats["put_times"]),
+            "putLatency99": latency.share_within_ms(stats["put_times"], 0.99, slowest),
+            "putLatency999": latency.share_within_ms(stats["put_times"], 0.999, slowest),
             "getMessageEntireTimeMax": self._broker.hot.slowest_read_ms(),
             "putMessageFailedTimes": sum(stats["refused"].values()),
             "remainHowManyDataToCommit": 0,
