@@ -91,7 +91,6 @@ async def test_registration_is_skipped_where_the_version_is_known(tmp_path: Path
         assert await brokers_known(talker.client, node.namesrv) == ["broker-a"]
 
 
-@pytest.mark.shows("BK-16")
 @in_loop
 async def test_order_config_of_a_name_server_marks_topics(tmp_path: Path) -> None:
     async with running(tmp_path) as (node, broker, talker):
