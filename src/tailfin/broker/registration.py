@@ -46,12 +46,12 @@ class Registration:
         self._worker: asyncio.Task[None] | None = None
         self._troubled: set[str] = set()
 
-    async def run(self) -> None:
+    async def run(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         """Register now and then for ever."""
         pause = max(FIRST_BEAT_S, self._broker.config.disappearTimeAfterStart / 1000)
         while True:
             # A name server that starts after its brokers need not wait for their next turn.
-            await asyncio.sleep(min(pause, TRY_AGAIN_S) if self._troubled else pause)
+            await sleep(min(pause, TRY_AGAIN_S) if self._troubled else pause)
             await self.register(force=self._broker.config.forceRegister or bool(self._troubled))
             pause = self._broker.config.registerNameServerPeriod / 1000
 
