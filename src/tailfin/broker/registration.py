@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tailfin.broker.rounds import Rounds
 from tailfin.remoting import Client
 from tailfin.wire import registration
 from tailfin.wire.bodies.common import KVTable
@@ -41,9 +42,7 @@ class Registration:
         self._broker = broker
         self._client = client
         self._pending: dict[str, TopicConfig] = {}
-        self._told = asyncio.Event()
-        self._told.set()
-        self._worker: asyncio.Task[None] | None = None
+        self._rounds = Rounds(self._tell_changes)
         self._troubled: set[str] = set()
 
     async def run(self) -> None:
@@ -68,24 +67,19 @@ class Registration:
     def topics_changed(self, topics: list[TopicConfig]) -> None:
         """Tell every name server about these topics soon; what comes meanwhile goes along."""
         self._pending.update({topic.topic_name or "": topic for topic in topics})
-        self._told.clear()
-        if self._worker is None or self._worker.done():
-            self._worker = asyncio.get_running_loop().create_task(self._tell_changes())
+        self._rounds.ask()
 
     async def told(self) -> None:
         """Wait until every change so far was told, or could not be."""
-        await self._told.wait()
+        await self._rounds.done()
 
     async def _tell_changes(self) -> None:
-        while self._pending:
-            topics, self._pending = self._pending, {}
-            await self._each(lambda server, topics=topics: self._tell(server, topics))  # type: ignore[misc]
-        self._told.set()
+        topics, self._pending = self._pending, {}
+        await self._each(lambda server: self._tell(server, topics))
 
     async def unregister(self) -> None:
         """Say goodbye to every name server."""
-        if self._worker:
-            self._worker.cancel()
+        self._rounds.cancel()
         header = UnRegisterBrokerRequestHeader(**self._identity())
 
         async def one(server: str) -> None:
