@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tailfin.broker.entry_texts import EntryTexts
 from tailfin.broker.rounds import Rounds
 from tailfin.remoting import Client
-from tailfin.wire import registration
+from tailfin.wire import fastjson, registration
 from tailfin.wire.bodies.common import KVTable
 from tailfin.wire.bodies.topics import (
     RegisterBrokerBody,
@@ -43,6 +44,7 @@ class Registration:
         self._client = client
         self._pending: dict[str, TopicConfig] = {}
         self._rounds = Rounds(self._tell_changes)
+        self._texts = EntryTexts()
         self._troubled: set[str] = set()
 
     async def run(self) -> None:
@@ -56,11 +58,10 @@ class Registration:
 
     async def register(self, *, force: bool = True) -> None:
         """Tell every name server all topics; without `force` only those that know another version."""
-        topics = self._broker.topics.snapshot().topic_config_table
 
         async def one(server: str) -> None:
             if force or await self._outdated(server):
-                await self._tell(server, topics)
+                await self._tell(server, self._broker.topics.snapshot().topic_config_table, self._texts)
 
         await self._each(one)
 
@@ -75,7 +76,7 @@ class Registration:
 
     async def _tell_changes(self) -> None:
         topics, self._pending = self._pending, {}
-        await self._each(lambda server: self._tell(server, topics))
+        await self._each(lambda server: self._tell(server, topics, EntryTexts()))
 
     async def unregister(self) -> None:
         """Say goodbye to every name server."""
@@ -115,8 +116,8 @@ class Registration:
         )
         return QueryDataVersionResponseHeader.decode(answer.fields).changed
 
-    async def _tell(self, server: str, topics: dict[str, TopicConfig]) -> None:
-        body, header = self._message(topics)
+    async def _tell(self, server: str, topics: dict[str, TopicConfig], texts: EntryTexts) -> None:
+        body, header = self._message(topics, texts)
         answer = await self._client.call(
             server,
             Code.REGISTER_BROKER,
@@ -127,7 +128,9 @@ class Registration:
         if answer.body:
             self._take_order_config(KVTable.from_json(answer.body).table)
 
-    def _message(self, topics: dict[str, TopicConfig]) -> tuple[bytes, RegisterBrokerRequestHeader]:
+    def _message(
+        self, topics: dict[str, TopicConfig], texts: EntryTexts
+    ) -> tuple[bytes, RegisterBrokerRequestHeader]:
         config = self._broker.config
         if config.brokerPermission & 6 != 6:
             topics = {
@@ -138,7 +141,7 @@ class Registration:
             topic_config_table=topics, data_version=self._broker.topics.version
         )
         content = RegisterBrokerBody(topic_config_serialize_wrapper=wrapper)
-        body = registration.deflate(content) if config.compressedRegister else content.to_json()
+        body = registration.deflate(content) if config.compressedRegister else _json(content, texts)
         header = RegisterBrokerRequestHeader(
             **self._identity(),
             ha_server_addr=self._broker.ha_address,
@@ -160,3 +163,10 @@ class Registration:
             "cluster_name": config.brokerClusterName,
             "broker_id": config.brokerId,
         }
+
+
+def _json(body: RegisterBrokerBody, texts: EntryTexts) -> bytes:
+    wrapper = body.topic_config_serialize_wrapper
+    tree = replace(body, topic_config_serialize_wrapper=replace(wrapper, topic_config_table={})).to_tree()
+    tree["topicConfigSerializeWrapper"]["topicConfigTable"] = texts.of(wrapper.topic_config_table)
+    return fastjson.dumps(tree)

@@ -17,7 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from tailfin.broker.config_file import ConfigFile
+from tailfin.broker.config_file import ConfigFile, following
+from tailfin.broker.entry_texts import EntryTexts
 from tailfin.broker.journal import Journal, line_of
 from tailfin.broker.rounds import Rounds
 from tailfin.wire import fastjson
@@ -65,7 +66,7 @@ class SavedTable(Generic[T]):
         self._journal = Journal(path.with_name(path.name + ".journal"))
         self._table = table
         self._entries = entries
-        self._texts: dict[str, tuple[Body, fastjson.Written]] = {}
+        self._texts = EntryTexts(_ENTRY_DEPTH)
         self._in_file: DataVersion | None = None
         self._in_journal: DataVersion | None = None
         self._pending: dict[str, None] = {}
@@ -123,26 +124,29 @@ class SavedTable(Generic[T]):
         """Put what the journal holds beyond the file into the table; false when that is nothing."""
         found = [change for record in records if (change := self._change(record))]
         versions = [_version(content) for content, _ in found]
-        known, only_missing = self._in_file, False
+        known = self._in_file
         if known in versions:
             found = found[len(versions) - versions[::-1].index(known) :]
-        elif known and versions:
-            only_missing = known.counter >= versions[0].counter
-        if only_missing:
-            log.warning(
-                "%s was changed by another broker; of %s only what it lacks is taken",
-                self._file.path,
-                self._journal.path,
-            )
-        for content, names in found:
-            wanted = [name for name in names if not (only_missing and name in self._table)]
-            self._table.take(content, wanted)
-            if not only_missing:
+        if known and versions and known not in versions and known.counter >= versions[0].counter:
+            self._add_missing(found)
+            self._table.version = following(known)
+        else:
+            for content, names in found:
+                self._table.take(content, names)
                 self._table.version = _version(content)
-        if only_missing and known:
-            self._table.version = replace(known, counter=known.counter + 1)
         self._in_journal = self._table.version
         return bool(records)
+
+    def _add_missing(self, changes: list[tuple[T, list[str]]]) -> None:
+        log.warning(
+            "%s was changed by another broker; of %s only what it lacks is taken",
+            self._file.path,
+            self._journal.path,
+        )
+        ours: set[str] = set()
+        for content, names in changes:
+            ours.update(name for name in names if name not in self._table)
+            self._table.take(content, [name for name in names if name in ours])
 
     def _change(self, record: Json) -> tuple[T, list[str]] | None:
         try:
@@ -216,18 +220,9 @@ class SavedTable(Generic[T]):
         self._in_file = _version(content)
 
     def _encoded(self, content: T) -> bytes:
-        """Write the whole table; an entry that is still the same object was written before."""
-        entries: dict[str, Body] = getattr(content, self._entries)
-        texts = {}
-        for name, entry in sorted(entries.items()):
-            known = self._texts.get(name)
-            if known is None or known[0] is not entry:
-                known = entry, fastjson.written(entry.to_tree(), _ENTRY_DEPTH)
-            texts[name] = known
-        self._texts = texts
         rest: dict[str, Any] = {self._entries: {}}
         tree = replace(content, **rest).to_tree()  # type: ignore[type-var]  # every body is a dataclass
-        tree[camel(self._entries)] = {name: text for name, (_, text) in texts.items()}
+        tree[camel(self._entries)] = self._texts.of(getattr(content, self._entries))
         return fastjson.dumps(tree, pretty=True)
 
 

@@ -69,10 +69,10 @@ def dumps(value: Json, *, standard: bool = False, pretty: bool = False) -> bytes
     return "".join(parts).encode("utf-8", "replace")
 
 
-def written(value: Json, depth: int) -> Written:
-    """Write a value that will stand in a pretty text `depth` levels deep."""
+def written(value: Json, depth: int | None) -> Written:
+    """Write a value that will stand in a pretty text `depth` levels deep, or in a text of one line."""
     parts: list[str] = []
-    _write(value, parts.append, "\n" + "\t" * depth)
+    _write(value, parts.append, "" if depth is None else "\n" + "\t" * depth)
     return Written("".join(parts))
 
 

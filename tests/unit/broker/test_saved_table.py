@@ -141,7 +141,9 @@ async def test_after_another_brokers_changes_the_journal_only_adds(
     await topics.file.close()
     topics = table(folder)
     await made(topics, "Old", queues=7)
-    await made(topics, "Mine", queues=7)
+    await made(topics, "Mine", "Gone", queues=7)
+    topics.delete("Gone")
+    await topics.file.settled()
     file = folder / "topics.json"
     theirs = TopicConfigSerializeWrapper.from_json(file.read_bytes())
     entries = {**theirs.topic_config_table, "Theirs": TopicConfig(topic_name="Theirs")}
@@ -150,7 +152,11 @@ async def test_after_another_brokers_changes_the_journal_only_adds(
     with caplog.at_level(logging.WARNING, "tailfin.broker"):
         found, _ = left_by_a_kill(folder, tmp_path)
     assert "changed by another broker" in caplog.text
-    queues = {name: topic.read_queue_nums for name in ("Old", "Mine", "Theirs") if (topic := found.get(name))}
+    queues = {
+        name: topic.read_queue_nums
+        for name in ("Old", "Mine", "Gone", "Theirs")
+        if (topic := found.get(name))
+    }
     assert queues == {"Old": 4, "Mine": 7, "Theirs": 16}
 
 
