@@ -46,6 +46,7 @@ SCAN_CLIENTS_S = 10.0
 PERSIST_DELAYS_S = 10.0
 REGISTER_AT_START_S = 3.0
 VIP_PORT_BELOW = 2
+NO_SYSTEM_TOPICS = "_WITHOUT_SYSTEM_TOPIC"
 
 
 class Broker:
@@ -191,15 +192,15 @@ class Broker:
         if self._stopped.is_set():
             return
         await self.registration.unregister()
-        await self._close()
+        await self._close(go_away=self.settings.server.go_away_seconds())
         log.info("the broker[%s, %s] is stopped", self.config.brokerName, self.address)
 
-    async def _close(self) -> None:
+    async def _close(self, go_away: float = 0.0) -> None:
         for timer in self._timers:
             timer.cancel()
         await asyncio.gather(*self._timers, return_exceptions=True)
         if hasattr(self, "server"):
-            await self.server.stop()
+            await self.server.stop(go_away=go_away)
             await self.client.stop()
             await self._persist()
         await asyncio.to_thread(self.store.close)
@@ -299,16 +300,26 @@ class Broker:
         for (name, key), total in self._python_counts.items():
             of_name = counters.setdefault(name, {})
             of_name[key] = of_name.get(key, 0) + total
+        cluster, is_system = self.config.brokerClusterName, self.topics.is_system
+        for name, source in (("BROKER_PUT_NUMS", "TOPIC_PUT_NUMS"), ("BROKER_GET_NUMS", "GROUP_GET_NUMS")):
+            by_key = counters.get(source, {})
+            of_users = sum(total for key, total in by_key.items() if not is_system(key.partition("@")[0]))
+            counters[name + NO_SYSTEM_TOPICS] = {cluster: of_users}
         return counters
 
     def totals(self, counters: dict[str, dict[str, int]] | None = None) -> dict[str, int]:
-        """Return the broker's totals: messages put and got, bytes put, pulls."""
+        """Return the broker's totals: messages put and got, with and without system topics, bytes, reads."""
         counters = counters or self.counters()
         cluster = self.config.brokerClusterName
         return {
             "put": counters.get("BROKER_PUT_NUMS", {}).get(cluster, 0),
             "put_bytes": sum(counters.get("TOPIC_PUT_SIZE", {}).values()),
             "get": counters.get("BROKER_GET_NUMS", {}).get(cluster, 0),
+            "found": (found := counters.get("READS_FOUND", {}).get(cluster, 0)),
+            "missed": (missed := counters.get("READS_MISSED", {}).get(cluster, 0)),
+            "read": found + missed,
+            "users_put": counters["BROKER_PUT_NUMS" + NO_SYSTEM_TOPICS][cluster],
+            "users_get": counters["BROKER_GET_NUMS" + NO_SYSTEM_TOPICS][cluster],
         }
 
     def sample(self) -> None:

@@ -14,13 +14,19 @@ class EntryTexts:
         self._depth = depth
         self._kept: dict[str, tuple[Body, fastjson.Written]] = {}
 
-    def of(self, entries: Mapping[str, Body]) -> dict[str, fastjson.Written]:
+    def of_all(self, entries: Mapping[str, Body]) -> dict[str, fastjson.Written]:
         """Return the text of every entry, sorted by name; what is no longer among them is forgotten."""
-        kept = {}
-        for name, entry in sorted(entries.items()):
-            known = self._kept.get(name)
-            if known is None or known[0] is not entry:
-                known = entry, fastjson.written(entry.to_tree(), self._depth)
-            kept[name] = known
-        self._kept = kept
-        return {name: text for name, (_, text) in kept.items()}
+        self._kept = {name: self._written(name, entry) for name, entry in sorted(entries.items())}
+        return {name: text for name, (_, text) in self._kept.items()}
+
+    def of_some(self, entries: Mapping[str, Body]) -> dict[str, fastjson.Written]:
+        """Return the text of some entries; those of the others stay known."""
+        some = {name: self._written(name, entry) for name, entry in entries.items()}
+        self._kept |= some
+        return {name: text for name, (_, text) in some.items()}
+
+    def _written(self, name: str, entry: Body) -> tuple[Body, fastjson.Written]:
+        known = self._kept.get(name)
+        if known is not None and known[0] is entry:
+            return known
+        return entry, fastjson.written(entry.to_tree(), self._depth)

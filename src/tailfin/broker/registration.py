@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("tailfin.broker")
 
+Texts = Callable[[Mapping[str, TopicConfig]], dict[str, fastjson.Written]]
+
 FIRST_BEAT_S = 10.0
 TRY_AGAIN_S = 3.0
 VERSION_WITHIN_S = 3.0
@@ -47,12 +49,12 @@ class Registration:
         self._texts = EntryTexts()
         self._troubled: set[str] = set()
 
-    async def run(self) -> None:
+    async def run(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         """Register now and then for ever."""
         pause = max(FIRST_BEAT_S, self._broker.config.disappearTimeAfterStart / 1000)
         while True:
             # A name server that starts after its brokers need not wait for their next turn.
-            await asyncio.sleep(min(pause, TRY_AGAIN_S) if self._troubled else pause)
+            await sleep(min(pause, TRY_AGAIN_S) if self._troubled else pause)
             await self.register(force=self._broker.config.forceRegister or bool(self._troubled))
             pause = self._broker.config.registerNameServerPeriod / 1000
 
@@ -61,7 +63,9 @@ class Registration:
 
         async def one(server: str) -> None:
             if force or await self._outdated(server):
-                await self._tell(server, self._broker.topics.snapshot().topic_config_table, self._texts)
+                await self._tell(
+                    server, self._broker.topics.snapshot().topic_config_table, self._texts.of_all
+                )
 
         await self._each(one)
 
@@ -76,7 +80,7 @@ class Registration:
 
     async def _tell_changes(self) -> None:
         topics, self._pending = self._pending, {}
-        await self._each(lambda server: self._tell(server, topics, EntryTexts()))
+        await self._each(lambda server: self._tell(server, topics, self._texts.of_some))
 
     async def unregister(self) -> None:
         """Say goodbye to every name server."""
@@ -116,7 +120,7 @@ class Registration:
         )
         return QueryDataVersionResponseHeader.decode(answer.fields).changed
 
-    async def _tell(self, server: str, topics: dict[str, TopicConfig], texts: EntryTexts) -> None:
+    async def _tell(self, server: str, topics: dict[str, TopicConfig], texts: Texts) -> None:
         body, header = self._message(topics, texts)
         answer = await self._client.call(
             server,
@@ -129,7 +133,7 @@ class Registration:
             self._take_order_config(KVTable.from_json(answer.body).table)
 
     def _message(
-        self, topics: dict[str, TopicConfig], texts: EntryTexts
+        self, topics: dict[str, TopicConfig], texts: Texts
     ) -> tuple[bytes, RegisterBrokerRequestHeader]:
         config = self._broker.config
         if config.brokerPermission & 6 != 6:
@@ -165,8 +169,8 @@ class Registration:
         }
 
 
-def _json(body: RegisterBrokerBody, texts: EntryTexts) -> bytes:
+def _json(body: RegisterBrokerBody, texts: Texts) -> bytes:
     wrapper = body.topic_config_serialize_wrapper
     tree = replace(body, topic_config_serialize_wrapper=replace(wrapper, topic_config_table={})).to_tree()
-    tree["topicConfigSerializeWrapper"]["topicConfigTable"] = texts.of(wrapper.topic_config_table)
+    tree["topicConfigSerializeWrapper"]["topicConfigTable"] = texts(wrapper.topic_config_table)
     return fastjson.dumps(tree)

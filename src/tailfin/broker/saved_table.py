@@ -222,7 +222,7 @@ class SavedTable(Generic[T]):
     def _encoded(self, content: T) -> bytes:
         rest: dict[str, Any] = {self._entries: {}}
         tree = replace(content, **rest).to_tree()  # type: ignore[type-var]  # every body is a dataclass
-        tree[camel(self._entries)] = self._texts.of(getattr(content, self._entries))
+        tree[camel(self._entries)] = self._texts.of_all(getattr(content, self._entries))
         return fastjson.dumps(tree, pretty=True)
 
 

@@ -134,6 +134,7 @@ def test_an_orderly_consumer_that_suspends_is_not_overtaken(java: Java) -> None:
     assert_in_order(line["received"])
 
 
+@pytest.mark.shows("U-19")
 def test_each_broadcast_member_gets_every_message(java: Java) -> None:
     line = saw(java, "push_broadcast")
     assert len(line["members"]) == 2
@@ -149,6 +150,7 @@ def test_tags_choose_messages_and_a_group_that_matches_none_moves_on(java: Java)
     assert line["noneDiff"] == 0
 
 
+@pytest.mark.shows("U-18")
 def test_joining_and_leaving_members_share_every_queue_and_lose_nothing(java: Java) -> None:
     line = saw(java, "rebalance")
     assert not line["failures"]
@@ -243,6 +245,7 @@ def test_a_lite_pull_consumer_seeks_in_the_queues_it_chose(java: Java) -> None:
     assert line["offsets"] == {"byTimestampZero": 0, "committed": offsets[-1] + 1}
 
 
+@pytest.mark.shows("U-14")
 def test_a_topic_is_made_shown_and_deleted(java: Java, cluster: Cluster) -> None:
     line = saw(java, "admin_topic")
     names = set(cluster.brokers)
@@ -260,6 +263,7 @@ def test_a_topic_is_made_shown_and_deleted(java: Java, cluster: Cluster) -> None
     assert not line["listedAfterDelete"]
 
 
+@pytest.mark.shows("U-14")
 def test_a_message_is_found_by_each_of_its_keys_and_ids(java: Java) -> None:
     line = saw(java, "admin_query")
     for question in ("byFirstKey", "bySecondKey"):
@@ -273,6 +277,7 @@ def test_a_message_is_found_by_each_of_its_keys_and_ids(java: Java) -> None:
     assert "no message" in line["byWrongOffsetId"]
 
 
+@pytest.mark.shows("U-14")
 def test_offsets_are_found_by_time(java: Java) -> None:
     line = saw(java, "admin_offsets")
     assert (line["maxOfEmpty"], line["min"], line["max"]) == (0, 0, 10)

@@ -15,9 +15,10 @@ from tailfin.config import BrokerSettings
 from tailfin.config.namesrv import NamesrvSettings
 from tailfin.namesrv import NameServer
 from tailfin.remoting import Client
-from tailfin.wire import fastjson
-from tailfin.wire.codes import Code
+from tailfin.wire import fastjson, version
+from tailfin.wire.codes import Code, ResponseCode
 from tailfin.wire.error import RemotingError
+from tailfin.wire.frame import Frame
 from tests.unit.broker.talking import OK, Talker, eventually, left_by_a_kill, messages, running
 from tests.unit.loops import in_loop
 
@@ -205,3 +206,72 @@ async def test_no_request_with_nonsense_harms_the_broker(tmp_path: Path, body: b
                     pytest.fail(f"{code.name} closed the connection: {error}")
         assert (await talker.send("Fine")).code == OK
         assert (await talker.pull("Fine")).code in (OK, 19)
+
+
+@in_loop
+async def test_broker_that_leaves_sends_new_clients_away_from_sends_and_pulls_too(tmp_path: Path) -> None:
+    class OfOldRelease:
+        def before(self, address: str, request: Frame) -> None:
+            request.version = version.V5_3_1
+
+        def after(self, address: str, request: Frame, response: Frame) -> None:
+            pass
+
+    graceful = {"enableShutdownGracefully": True, "shutdownWaitTimeSeconds": 3600}
+    broker = Broker(settings(tmp_path, **graceful))
+    await broker.start()
+    new, old = Talker(broker.address), Talker(broker.address)
+    old.client = Client(hooks=(OfOldRelease(),))
+    assert (await new.send("T", b"before")).code == OK
+    stopping = asyncio.create_task(broker.stop())
+    place = {"topic": "T", "queueId": 0}
+
+    async def sent_away() -> bool:
+        return (await new.ask(Code.GET_MIN_OFFSET, place)).code == ResponseCode.GO_AWAY
+
+    await eventually(sent_away)
+    assert (await new.send("T")).code == ResponseCode.GO_AWAY
+    assert (await new.pull("T")).code == ResponseCode.GO_AWAY
+    assert (await old.send("T", b"after")).code == OK
+    commit = {"consumerGroup": "G", **place, "commitOffset": 1}
+    assert (await old.ask(Code.UPDATE_CONSUMER_OFFSET, commit)).code == OK
+    assert [m.body for m in messages((await old.pull("T")).body)] == [b"before", b"after"]
+    stopping.cancel()
+    for talker in (new, old):
+        await talker.client.stop()
+    await broker._close()
+
+
+@pytest.mark.shows("BK-13")
+@in_loop
+async def test_stopped_broker_leaves_no_timer_behind(tmp_path: Path) -> None:
+    before = asyncio.all_tasks()
+    async with Broker(settings(tmp_path)) as broker:
+        assert len(asyncio.all_tasks() - before) >= len(broker._timers) > 0
+    assert asyncio.all_tasks() == before
+
+
+@pytest.mark.shows("TP-08", "CM-03")
+@in_loop
+async def test_topic_on_two_masters_survives_the_loss_of_one(tmp_path: Path) -> None:
+    async with Node(tmp_path, brokers=2, small_files=True) as node:
+        talkers = [Talker(broker.address) for broker in node.brokers]
+        for talker, broker in zip(talkers, node.brokers, strict=True):
+            await talker.send("T")
+            await broker.topics_settled()
+        client = talkers[1].client
+
+        async def places() -> list[str]:
+            route = await client.call(node.namesrv, Code.GET_ROUTEINFO_BY_TOPIC, fields={"topic": "T"})
+            return sorted(queue["brokerName"] for queue in fastjson.loads(route.body)["queueDatas"])
+
+        assert await places() == ["broker-a", "broker-b"]
+        await node.brokers[0].stop()
+
+        async def one_left() -> bool:
+            return await places() == ["broker-b"]
+
+        await eventually(one_left)
+        assert (await talkers[1].send("T")).code == OK
+        for talker in talkers:
+            await talker.client.stop()
