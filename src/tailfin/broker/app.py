@@ -5,7 +5,7 @@ import contextlib
 import logging
 import shutil
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -18,7 +18,6 @@ from tailfin.broker.admin.node import NodeAdmin
 from tailfin.broker.admin.progress import Progress
 from tailfin.broker.admin.topics import TopicAdmin
 from tailfin.broker.clients import ClientTable
-from tailfin.broker.config_file import Saver
 from tailfin.broker.groups import GroupTable
 from tailfin.broker.hooks import Hooks
 from tailfin.broker.locks import QueueLocks
@@ -140,10 +139,9 @@ class Broker:
             NodeAdmin(self),
         )
         self.server.on_closed(lambda event: self.clients.closed(event.connection))
-        self._saved_topics = Saver(self.topics.file, self.topics.snapshot)
-        self._saved_groups = Saver(self.groups.file, self.groups.snapshot)
-        self.topics.on_change, self.topics.on_delete = self._topics_changed, self._topic_deleted
-        self.groups.on_change, self.groups.on_delete = self._groups_changed, self._group_deleted
+        self.topics.on_change, self.topics.on_delete = self._topics_changed, self.rulebook.drop_topic
+        self.groups.on_change, self.groups.on_delete = self._groups_changed, self.rulebook.drop_group
+        self.topics.on_touch, self.groups.on_touch = self.topics.file.changed, self.groups.file.changed
         bind, port = self.settings.server.bindAddress, self.config.listenPort
         self.server.listen(bind, port)
         if port > VIP_PORT_BELOW:
@@ -204,21 +202,17 @@ class Broker:
         if hasattr(self, "server"):
             await self.server.stop(go_away=go_away)
             await self.client.stop()
-            self._persist()
+            await self._persist()
         await asyncio.to_thread(self.store.close)
         self._stopped.set()
 
-    def _persist(self) -> None:
-        for write in (
-            self._saved_topics.flush,
-            self._saved_groups.flush,
-            self.offsets.persist_if_changed,
-            self.schedule.persist_if_changed,
-        ):
-            try:
+    async def _persist(self) -> None:
+        for table in (self.topics.file, self.groups.file):
+            with _said_at_the_stop():
+                await table.close()
+        for write in (self.offsets.persist_if_changed, self.schedule.persist_if_changed):
+            with _said_at_the_stop():
                 write()
-            except OSError:
-                log.exception("a config file could not be written at the stop")
 
     async def wait_stopped(self) -> None:
         """Wait until someone stopped the broker."""
@@ -268,31 +262,21 @@ class Broker:
 
     async def topics_settled(self) -> None:
         """Wait until every changed topic is on disk and the name servers were told."""
-        await self._saved_topics.settled()
+        await self.topics.file.settled()
         await self.registration.told()
 
     async def groups_settled(self) -> None:
         """Wait until every changed group is on disk."""
-        await self._saved_groups.settled()
+        await self.groups.file.settled()
 
     def _topics_changed(self, topics: list[TopicConfig]) -> None:
         for topic in topics:
             self.rulebook.put_topic(topic)
-        self._saved_topics.changed()
         self.registration.topics_changed(topics)
-
-    def _topic_deleted(self, name: str) -> None:
-        self.rulebook.drop_topic(name)
-        self._saved_topics.changed()
 
     def _groups_changed(self, groups: list[SubscriptionGroupConfig]) -> None:
         for group in groups:
             self.rulebook.put_group(group)
-        self._saved_groups.changed()
-
-    def _group_deleted(self, name: str) -> None:
-        self.rulebook.drop_group(name)
-        self._saved_groups.changed()
 
     def retell_subscription(self, group: str, topic: str) -> None:
         """Tell the hot path once more what a group reads of a topic, after a rule about it changed."""
@@ -361,3 +345,11 @@ class Broker:
                 act()
             except Exception:
                 log.exception("a timer of the broker failed; it goes on")
+
+
+@contextlib.contextmanager
+def _said_at_the_stop() -> Iterator[None]:
+    try:
+        yield
+    except OSError:
+        log.exception("a config file could not be written at the stop")

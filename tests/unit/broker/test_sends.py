@@ -1,6 +1,5 @@
 """Sends that reach Python, and what each refusal is called."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from tailfin.store import AppendRefused, Store
 from tailfin.wire.bodies.routes import TopicRouteData
 from tailfin.wire.codes import Code, ResponseCode
 from tailfin.wire.error import RemotingError
-from tests.unit.broker.talking import OK, eventually, messages, running
+from tests.unit.broker.talking import OK, eventually, left_by_a_kill, messages, running
 from tests.unit.loops import in_loop, until
 
 
@@ -32,8 +31,9 @@ async def test_first_message_makes_its_topic_everywhere(tmp_path: Path) -> None:
         route = await talker.client.call(node.namesrv, Code.GET_ROUTEINFO_BY_TOPIC, fields=ask)
         queues = TopicRouteData.from_json(route.body).queue_datas
         assert [(q.broker_name, q.read_queue_nums, q.perm) for q in queues] == [("broker-a", 4, 6)]
-        kept = json.loads((broker.config_folder / "topics.json").read_text())
-        assert kept["topicConfigTable"]["Orders"]["writeQueueNums"] == 4
+        kept = left_by_a_kill(broker.config_folder, tmp_path)[0].get("Orders")
+        assert kept is not None
+        assert kept.write_queue_nums == 4
         pulled = await talker.pull("Orders")
         assert [m.body for m in messages(pulled.body)] == [b"one"]
 
