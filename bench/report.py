@@ -119,11 +119,11 @@ def _value(results: Iterable[Result], pick: Pick, row: Row) -> Value | None:
     return Value(best, statistics.median(values), len(values))
 
 
-def render(results: Sequence[Result], command: str) -> str:
-    """Write the tables, with what they were measured on."""
+def render(results: Sequence[Result], command: str, *, goals_only: bool = False) -> str:
+    """Write the tables, with what they were measured on; for a front page only the rows that have a goal."""
     if not results:
         return "No run has been recorded yet.\n"
-    comparisons = compare(results)
+    comparisons = [each for each in compare(results) if each.met is not None or not goals_only]
     lines = [*_origin(results, command), ""]
     for section, (peer, figure) in (BROKER_SECTIONS | SECTIONS).items():
         rows = [comparison for comparison in comparisons if comparison.row.section == section]

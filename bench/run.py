@@ -34,7 +34,8 @@ def main() -> int:
     args = parse()
     if args.render:
         render(RESULTS)
-        report.fill_readme(ROOT / "README.md", report.render(report.newest(RESULTS), COMMAND))
+        front = report.render(report.newest(RESULTS), COMMAND, goals_only=True)
+        report.fill_readme(ROOT / "README.md", front)
         return 0
     try:
         return measure(args, list(chosen(args.only)) if args.only else list(CASES))

@@ -547,8 +547,11 @@ class HotPath:
         """Totals since start, by RocketMQ's stats name and key; what is zero is left out.
 
         What the engine answered itself: `TOPIC_PUT_NUMS` and `TOPIC_PUT_SIZE` by topic, `GROUP_GET_NUMS` and
-        `GROUP_GET_SIZE` by `topic@group`, `BROKER_PUT_NUMS` and `BROKER_GET_NUMS` by cluster.
+        `GROUP_GET_SIZE` by `topic@group`, `BROKER_PUT_NUMS` and `BROKER_GET_NUMS` by cluster. Of the engine's
+        own: `READS_FOUND` and `READS_MISSED`, looks into a queue for a pull, by cluster.
         """
+    def slowest_read_ms(self) -> int:
+        """Return the longest that looking for a pull's messages took, in milliseconds."""
 
 class LoadFailed(Exception):
     """A load run that could not be carried out; trouble with a connection is a `ConnectionError`."""

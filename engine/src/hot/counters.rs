@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use hashbrown::HashMap;
 use parking_lot::RwLock;
@@ -38,6 +39,31 @@ pub struct Counters {
     group_gets: RwLock<HashMap<Pair, Arc<Tally>>>,
     pub broker_puts: Tally,
     pub broker_gets: Tally,
+    pub reads: Reads,
+}
+
+/// Looks into queues for pulls, whatever became of the pulls.
+#[derive(Debug, Default)]
+pub struct Reads {
+    found: AtomicU64,
+    missed: AtomicU64,
+    slowest_ms: AtomicU64,
+}
+
+impl Reads {
+    pub fn note(&self, found: bool, took: Duration) {
+        let outcome = if found { &self.found } else { &self.missed };
+        outcome.fetch_add(1, Ordering::Relaxed);
+        let ms = took.as_millis() as u64;
+        // Looked at first: a maximum is seldom beaten, and all threads would write it.
+        if ms > self.slowest_ms.load(Ordering::Relaxed) {
+            self.slowest_ms.fetch_max(ms, Ordering::Relaxed);
+        }
+    }
+
+    pub fn slowest_ms(&self) -> u64 {
+        self.slowest_ms.load(Ordering::Relaxed)
+    }
 }
 
 impl Counters {
@@ -63,6 +89,8 @@ impl Counters {
         let mut totals = vec![
             ("BROKER_PUT_NUMS", cluster.to_owned(), self.broker_puts.messages()),
             ("BROKER_GET_NUMS", cluster.to_owned(), self.broker_gets.messages()),
+            ("READS_FOUND", cluster.to_owned(), self.reads.found.load(Ordering::Relaxed)),
+            ("READS_MISSED", cluster.to_owned(), self.reads.missed.load(Ordering::Relaxed)),
         ];
         for (topic, tally) in self.topic_puts.read().iter() {
             totals.push(("TOPIC_PUT_NUMS", text(topic), tally.messages()));
@@ -90,6 +118,10 @@ mod tests {
         counters.topic_puts(b"idle");
         counters.broker_puts.add(4, 350);
         counters.count_get(b"T", b"G", 2, 200);
+        for (found, ms) in [(true, 3), (false, 7), (true, 5)] {
+            counters.reads.note(found, Duration::from_millis(ms));
+        }
+        assert_eq!(counters.reads.slowest_ms(), 7);
         let mut totals = counters.report("C");
         totals.sort();
         let total = |name, key: &str, total| (name, key.to_owned(), total);
@@ -100,6 +132,8 @@ mod tests {
                 total("BROKER_PUT_NUMS", "C", 4),
                 total("GROUP_GET_NUMS", "T@G", 2),
                 total("GROUP_GET_SIZE", "T@G", 200),
+                total("READS_FOUND", "C", 2),
+                total("READS_MISSED", "C", 1),
                 total("TOPIC_PUT_NUMS", "T", 4),
                 total("TOPIC_PUT_SIZE", "T", 350),
             ]

@@ -173,10 +173,12 @@ impl HotPath {
             // The consumer checks them, and has to pay for it only once.
             check_bodies: false,
         };
+        let began = Instant::now();
         let read = match self.store.read(&request) {
             Ok(read) => read,
             Err(error) => return refuse(response::SYSTEM_ERROR, error.to_string()),
         };
+        self.counters.reads.note(read.status == GetStatus::Found, began.elapsed());
         let mut answer = Answer {
             code: code_of(read.status, pull.offset),
             status: read.status.name(),

@@ -217,9 +217,10 @@ impl Store {
                 continue;
             }
             let offset = result.next_offset;
-            let looked = match view.record(physical)? {
-                Some(record) if leads_to(unit, &record, queue, offset) => Ok(Looked::Message(record)),
-                _ => self.look_around(&mut view, queue, offset, unit),
+            let looked = match view.record(physical) {
+                Ok(Some(record)) if leads_to(unit, &record, queue, offset) => Ok(Looked::Message(record)),
+                Ok(_) => self.look_around(&mut view, queue, offset, unit),
+                Err(error) => Err(error),
             };
             match looked {
                 Ok(Looked::Message(record)) => {

@@ -5,9 +5,13 @@ use std::time::Duration;
 
 use super::put::PutStatus;
 
+/// RocketMQ tells apart puts that took less than these times.
+const PUT_TIMES_MS: [u64; 12] = [1, 10, 50, 100, 200, 500, 1000, 2000, 3000, 4000, 5000, 10_000];
+
 #[derive(Debug, Default)]
 pub struct Stats {
-    puts: AtomicU64,
+    /// Put calls by how long they took: one count for each limit of `PUT_TIMES_MS`, and one for what is beyond.
+    puts: [AtomicU64; PUT_TIMES_MS.len() + 1],
     slowest_put_ms: AtomicU64,
     refused: [AtomicU64; PutStatus::ALL.len()],
     /// Puts refused one after another because the store takes none.
@@ -20,8 +24,9 @@ pub struct Stats {
 impl Stats {
     /// Count put calls, and how long they took.
     pub fn took(&self, calls: usize, time: Duration) {
-        self.puts.fetch_add(calls as u64, Ordering::Relaxed);
         let ms = time.as_millis() as u64;
+        let span = PUT_TIMES_MS.iter().position(|&limit| ms < limit).unwrap_or(PUT_TIMES_MS.len());
+        self.puts[span].fetch_add(calls as u64, Ordering::Relaxed);
         if ms > self.slowest_put_ms.load(Ordering::Relaxed) {
             self.slowest_put_ms.fetch_max(ms, Ordering::Relaxed);
         }
@@ -57,7 +62,12 @@ impl Stats {
 
     /// Put calls, refused ones included.
     pub fn puts(&self) -> u64 {
-        self.puts.load(Ordering::Relaxed)
+        self.put_times().into_iter().sum()
+    }
+
+    /// Put calls by how long they took; see `PUT_TIMES_MS`.
+    pub fn put_times(&self) -> Vec<u64> {
+        self.puts.iter().map(|count| count.load(Ordering::Relaxed)).collect()
     }
 
     pub fn slowest_put_ms(&self) -> u64 {
@@ -70,5 +80,20 @@ impl Stats {
             .into_iter()
             .map(|status| (status, self.refused[status as usize].load(Ordering::Relaxed)));
         counts.filter(|&(_, count)| count > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn puts_are_counted_by_the_time_they_took() {
+        let stats = Stats::default();
+        for (calls, micros) in [(5, 999), (2, 1000), (1, 9_999), (1, 10_000), (3, 10_000_000)] {
+            stats.took(calls, Duration::from_micros(micros));
+        }
+        assert_eq!(stats.put_times(), [5, 3, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3]);
+        assert_eq!((stats.puts(), stats.slowest_put_ms()), (12, 10_000));
     }
 }

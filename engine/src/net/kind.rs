@@ -39,3 +39,17 @@ impl Kind {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // shows: RM-31
+    #[test]
+    fn codes_that_have_no_kind_of_their_own_share_one() {
+        for code in [i32::MIN, -1, 0, 17, 999, 123_456, i32::MAX] {
+            assert_eq!(Kind::of(code), Kind::Admin, "{code}");
+        }
+        assert_ne!(Kind::of(34), Kind::Admin);
+    }
+}

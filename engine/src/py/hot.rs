@@ -193,6 +193,11 @@ impl HotPath {
         Ok(())
     }
 
+    /// The longest that looking for a pull's messages took, in milliseconds.
+    fn slowest_read_ms(&self) -> u64 {
+        self.path.counters.reads.slowest_ms()
+    }
+
     /// Totals since start, by RocketMQ's stats name and key (`TOPIC_PUT_NUMS` to `{topic: n}`, ...).
     fn counters(&self) -> HashMap<&'static str, HashMap<String, u64>> {
         let mut totals: HashMap<_, HashMap<_, _>> = HashMap::new();

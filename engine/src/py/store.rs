@@ -545,6 +545,7 @@ impl LogStore {
         let store = self.open()?;
         let dict = PyDict::new(py);
         dict.set_item("put_calls", store.stats.puts())?;
+        dict.set_item("put_times", store.stats.put_times())?;
         dict.set_item("slowest_put_ms", store.stats.slowest_put_ms())?;
         let refused = PyDict::new(py);
         for (status, count) in store.stats.refusals() {

@@ -5,7 +5,7 @@ import contextlib
 import logging
 import shutil
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -18,7 +18,6 @@ from tailfin.broker.admin.node import NodeAdmin
 from tailfin.broker.admin.progress import Progress
 from tailfin.broker.admin.topics import TopicAdmin
 from tailfin.broker.clients import ClientTable
-from tailfin.broker.config_file import Saver
 from tailfin.broker.groups import GroupTable
 from tailfin.broker.hooks import Hooks
 from tailfin.broker.locks import QueueLocks
@@ -47,6 +46,7 @@ SCAN_CLIENTS_S = 10.0
 PERSIST_DELAYS_S = 10.0
 REGISTER_AT_START_S = 3.0
 VIP_PORT_BELOW = 2
+NO_SYSTEM_TOPICS = "_WITHOUT_SYSTEM_TOPIC"
 
 
 class Broker:
@@ -139,10 +139,9 @@ class Broker:
             NodeAdmin(self),
         )
         self.server.on_closed(lambda event: self.clients.closed(event.connection))
-        self._saved_topics = Saver(self.topics.file, self.topics.snapshot)
-        self._saved_groups = Saver(self.groups.file, self.groups.snapshot)
-        self.topics.on_change, self.topics.on_delete = self._topics_changed, self._topic_deleted
-        self.groups.on_change, self.groups.on_delete = self._groups_changed, self._group_deleted
+        self.topics.on_change, self.topics.on_delete = self._topics_changed, self.rulebook.drop_topic
+        self.groups.on_change, self.groups.on_delete = self._groups_changed, self.rulebook.drop_group
+        self.topics.on_touch, self.groups.on_touch = self.topics.file.changed, self.groups.file.changed
         bind, port = self.settings.server.bindAddress, self.config.listenPort
         self.server.listen(bind, port)
         if port > VIP_PORT_BELOW:
@@ -193,31 +192,27 @@ class Broker:
         if self._stopped.is_set():
             return
         await self.registration.unregister()
-        await self._close()
+        await self._close(go_away=self.settings.server.go_away_seconds())
         log.info("the broker[%s, %s] is stopped", self.config.brokerName, self.address)
 
-    async def _close(self) -> None:
+    async def _close(self, go_away: float = 0.0) -> None:
         for timer in self._timers:
             timer.cancel()
         await asyncio.gather(*self._timers, return_exceptions=True)
         if hasattr(self, "server"):
-            await self.server.stop()
+            await self.server.stop(go_away=go_away)
             await self.client.stop()
-            self._persist()
+            await self._persist()
         await asyncio.to_thread(self.store.close)
         self._stopped.set()
 
-    def _persist(self) -> None:
-        for write in (
-            self._saved_topics.flush,
-            self._saved_groups.flush,
-            self.offsets.persist_if_changed,
-            self.schedule.persist_if_changed,
-        ):
-            try:
+    async def _persist(self) -> None:
+        for table in (self.topics.file, self.groups.file):
+            with _said_at_the_stop():
+                await table.close()
+        for write in (self.offsets.persist_if_changed, self.schedule.persist_if_changed):
+            with _said_at_the_stop():
                 write()
-            except OSError:
-                log.exception("a config file could not be written at the stop")
 
     async def wait_stopped(self) -> None:
         """Wait until someone stopped the broker."""
@@ -267,31 +262,21 @@ class Broker:
 
     async def topics_settled(self) -> None:
         """Wait until every changed topic is on disk and the name servers were told."""
-        await self._saved_topics.settled()
+        await self.topics.file.settled()
         await self.registration.told()
 
     async def groups_settled(self) -> None:
         """Wait until every changed group is on disk."""
-        await self._saved_groups.settled()
+        await self.groups.file.settled()
 
     def _topics_changed(self, topics: list[TopicConfig]) -> None:
         for topic in topics:
             self.rulebook.put_topic(topic)
-        self._saved_topics.changed()
         self.registration.topics_changed(topics)
-
-    def _topic_deleted(self, name: str) -> None:
-        self.rulebook.drop_topic(name)
-        self._saved_topics.changed()
 
     def _groups_changed(self, groups: list[SubscriptionGroupConfig]) -> None:
         for group in groups:
             self.rulebook.put_group(group)
-        self._saved_groups.changed()
-
-    def _group_deleted(self, name: str) -> None:
-        self.rulebook.drop_group(name)
-        self._saved_groups.changed()
 
     def retell_subscription(self, group: str, topic: str) -> None:
         """Tell the hot path once more what a group reads of a topic, after a rule about it changed."""
@@ -315,16 +300,26 @@ class Broker:
         for (name, key), total in self._python_counts.items():
             of_name = counters.setdefault(name, {})
             of_name[key] = of_name.get(key, 0) + total
+        cluster, is_system = self.config.brokerClusterName, self.topics.is_system
+        for name, source in (("BROKER_PUT_NUMS", "TOPIC_PUT_NUMS"), ("BROKER_GET_NUMS", "GROUP_GET_NUMS")):
+            by_key = counters.get(source, {})
+            of_users = sum(total for key, total in by_key.items() if not is_system(key.partition("@")[0]))
+            counters[name + NO_SYSTEM_TOPICS] = {cluster: of_users}
         return counters
 
     def totals(self, counters: dict[str, dict[str, int]] | None = None) -> dict[str, int]:
-        """Return the broker's totals: messages put and got, bytes put, pulls."""
+        """Return the broker's totals: messages put and got, with and without system topics, bytes, reads."""
         counters = counters or self.counters()
         cluster = self.config.brokerClusterName
         return {
             "put": counters.get("BROKER_PUT_NUMS", {}).get(cluster, 0),
             "put_bytes": sum(counters.get("TOPIC_PUT_SIZE", {}).values()),
             "get": counters.get("BROKER_GET_NUMS", {}).get(cluster, 0),
+            "found": (found := counters.get("READS_FOUND", {}).get(cluster, 0)),
+            "missed": (missed := counters.get("READS_MISSED", {}).get(cluster, 0)),
+            "read": found + missed,
+            "users_put": counters["BROKER_PUT_NUMS" + NO_SYSTEM_TOPICS][cluster],
+            "users_get": counters["BROKER_GET_NUMS" + NO_SYSTEM_TOPICS][cluster],
         }
 
     def sample(self) -> None:
@@ -350,3 +345,11 @@ class Broker:
                 act()
             except Exception:
                 log.exception("a timer of the broker failed; it goes on")
+
+
+@contextlib.contextmanager
+def _said_at_the_stop() -> Iterator[None]:
+    try:
+        yield
+    except OSError:
+        log.exception("a config file could not be written at the stop")

@@ -4,11 +4,8 @@ A power cut leaves the old file or the new one, never half of one. A file that c
 for an empty one: its `.bak` is used and said, and without that the broker does not start.
 """
 
-import asyncio
 import logging
-import threading
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -71,66 +68,8 @@ class ConfigFile(Generic[T]):
 
     def write(self, content: T) -> None:
         """Replace the file."""
-        files.replace_file(self.path, content.to_json(pretty=True))
+        self.write_text(content.to_json(pretty=True))
 
-
-class Saver(Generic[T]):
-    """Writes a file behind the changes: each write takes along all that changed before it began.
-
-    A hundred topics made at once cost one or two writes, not a hundred, and the event loop waits for none.
-    """
-
-    def __init__(self, file: ConfigFile[T], snapshot: Callable[[], T]) -> None:
-        self._file = file
-        self._snapshot = snapshot
-        self._changes = 0
-        self._written = 0
-        self._task: asyncio.Task[None] | None = None
-        # `flush` may come while a thread still writes: one at a time, and the newer content stays.
-        self._one_at_a_time = threading.Lock()
-
-    def changed(self) -> None:
-        """Have the file written soon."""
-        self._changes += 1
-        self._writing()
-
-    async def settled(self) -> None:
-        """Wait until everything changed so far is on disk.
-
-        Raises:
-            OSError: it could not be written.
-        """
-        wanted = self._changes
-        while self._written < wanted:
-            await asyncio.shield(self._writing())
-
-    def flush(self) -> None:
-        """Write now, on this thread, if something changed."""
-        if self._written < self._changes:
-            self._put(self._changes, self._snapshot())
-
-    def _writing(self) -> asyncio.Task[None]:
-        """Return the write under way, or begin one."""
-        if self._task is None or self._task.done():
-            self._task = asyncio.get_running_loop().create_task(self._write())
-            self._task.add_done_callback(self._go_on)
-        return self._task
-
-    def _go_on(self, task: asyncio.Task[None]) -> None:
-        # Nobody may be waiting; what went wrong is logged, and tried again with the next change.
-        if not task.cancelled() and task.exception() is None and self._written < self._changes:
-            self._writing()
-
-    async def _write(self) -> None:
-        """Write once: who waits for a change must not wait for all that come after it."""
-        try:
-            await asyncio.to_thread(self._put, self._changes, self._snapshot())
-        except OSError as error:
-            log.error("%s cannot be written: %s", self._file.path, error)
-            raise
-
-    def _put(self, changes: int, content: T) -> None:
-        with self._one_at_a_time:
-            if changes > self._written:
-                self._file.write(content)
-                self._written = changes
+    def write_text(self, text: bytes) -> None:
+        """Replace the file by an object that is written already."""
+        files.replace_file(self.path, text)

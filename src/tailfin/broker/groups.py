@@ -1,11 +1,12 @@
 """The subscription groups of a broker: `subscriptionGroup.json`, and creation by the first use."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from tailfin.broker import names
-from tailfin.broker.config_file import ConfigFile, first_version, following
+from tailfin.broker.config_file import first_version, following
+from tailfin.broker.saved_table import SavedTable
 from tailfin.config.broker import BrokerConfig
 from tailfin.wire.bodies.groups import SubscriptionGroupConfig, SubscriptionGroupWrapper
 
@@ -24,24 +25,23 @@ OPEN_TO_BROADCAST = (
 
 
 class GroupTable:
-    """Every subscription group; `on_change` and `on_delete` hear of what changes."""
+    """Every subscription group; `on_change` and `on_delete` hear of what changes, `on_touch` of all names."""
 
     def __init__(self, folder: Path, config: BrokerConfig) -> None:
         self.config = config
         self.version = first_version()
         self.on_change: Callable[[list[SubscriptionGroupConfig]], None] = lambda groups: None
         self.on_delete: Callable[[str], None] = lambda name: None
-        self.file = ConfigFile(folder / "subscriptionGroup.json", SubscriptionGroupWrapper)
+        self.on_touch: Callable[[Collection[str]], None] = lambda names: None
         self._groups: dict[str, SubscriptionGroupConfig] = {}
         self._forbidden: dict[str, dict[str, int]] = {}
+        self.file = SavedTable(
+            folder / "subscriptionGroup.json", SubscriptionGroupWrapper, self, "subscription_group_table"
+        )
 
     def load(self) -> None:
         """Read the file, then add the groups that a broker always has."""
-        if content := self.file.read():
-            self.version = content.data_version
-            for name, group in content.subscription_group_table.items():
-                self._groups[name] = replace(group, group_name=name)
-            self._forbidden = content.forbidden_table
+        self.file.load()
         for name in names.SYSTEM_GROUPS:
             broadcast = name in OPEN_TO_BROADCAST
             self._groups.setdefault(
@@ -51,10 +51,32 @@ class GroupTable:
     def snapshot(self) -> SubscriptionGroupWrapper:
         """Return the table as the file holds it."""
         return SubscriptionGroupWrapper(
-            subscription_group_table=dict(sorted(self._groups.items())),
-            forbidden_table=self._forbidden,
+            subscription_group_table=dict(self._groups),
+            forbidden_table={name: dict(topics) for name, topics in self._forbidden.items()},
             data_version=self.version,
         )
+
+    def part(self, names: Collection[str]) -> SubscriptionGroupWrapper:
+        """Return what there is of some groups."""
+        return SubscriptionGroupWrapper(
+            subscription_group_table={name: group for name in names if (group := self._groups.get(name))},
+            forbidden_table={name: topics for name in names if (topics := self._forbidden.get(name))},
+            data_version=self.version,
+        )
+
+    def take(self, content: SubscriptionGroupWrapper, names: Collection[str] | None = None) -> None:
+        """Take groups from the file, all or some of them, and tell nobody."""
+        for name in (
+            {**content.subscription_group_table, **content.forbidden_table} if names is None else names
+        ):
+            if group := content.subscription_group_table.get(name):
+                self._groups[name] = replace(group, group_name=name)
+            else:
+                self._groups.pop(name, None)
+            if topics := content.forbidden_table.get(name):
+                self._forbidden[name] = topics
+            else:
+                self._forbidden.pop(name, None)
 
     def get(self, name: str) -> SubscriptionGroupConfig | None:
         """Return a group as it is; nothing is created."""
@@ -85,6 +107,7 @@ class GroupTable:
             self._groups.update({name_of(group): group for group in fresh})
             self.version = following(self.version)
             self.on_change(fresh)
+            self.on_touch([name_of(group) for group in fresh])
 
     def delete(self, name: str) -> bool:
         """Forget a group; false when there was none."""
@@ -93,6 +116,7 @@ class GroupTable:
         self._forbidden.pop(name, None)
         self.version = following(self.version)
         self.on_delete(name)
+        self.on_touch([name])
         return True
 
     def may_read(self, group: str, topic: str) -> bool:
@@ -109,7 +133,7 @@ class GroupTable:
         if not topics:
             del self._forbidden[group]
         self.version = following(self.version)
-        self.on_change([found] if (found := self._groups.get(group)) else [])
+        self.on_touch([group])
 
     def forbidden_topics(self, group: str) -> list[str]:
         """Topics that a group may not read."""

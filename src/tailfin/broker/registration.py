@@ -2,12 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tailfin.broker.entry_texts import EntryTexts
+from tailfin.broker.rounds import Rounds
 from tailfin.remoting import Client
-from tailfin.wire import registration
+from tailfin.wire import fastjson, registration
 from tailfin.wire.bodies.common import KVTable
 from tailfin.wire.bodies.topics import (
     RegisterBrokerBody,
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("tailfin.broker")
 
+Texts = Callable[[Mapping[str, TopicConfig]], dict[str, fastjson.Written]]
+
 FIRST_BEAT_S = 10.0
 TRY_AGAIN_S = 3.0
 VERSION_WITHIN_S = 3.0
@@ -41,58 +45,46 @@ class Registration:
         self._broker = broker
         self._client = client
         self._pending: dict[str, TopicConfig] = {}
-        self._changes = 0
-        self._told_of = 0
-        self._round_over = asyncio.Event()
-        self._worker: asyncio.Task[None] | None = None
+        self._rounds = Rounds(self._tell_changes)
+        self._texts = EntryTexts()
         self._troubled: set[str] = set()
 
-    async def run(self) -> None:
+    async def run(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         """Register now and then for ever."""
         pause = max(FIRST_BEAT_S, self._broker.config.disappearTimeAfterStart / 1000)
         while True:
             # A name server that starts after its brokers need not wait for their next turn.
-            await asyncio.sleep(min(pause, TRY_AGAIN_S) if self._troubled else pause)
+            await sleep(min(pause, TRY_AGAIN_S) if self._troubled else pause)
             await self.register(force=self._broker.config.forceRegister or bool(self._troubled))
             pause = self._broker.config.registerNameServerPeriod / 1000
 
     async def register(self, *, force: bool = True) -> None:
         """Tell every name server all topics; without `force` only those that know another version."""
-        topics = self._broker.topics.snapshot().topic_config_table
 
         async def one(server: str) -> None:
             if force or await self._outdated(server):
-                await self._tell(server, topics)
+                await self._tell(
+                    server, self._broker.topics.snapshot().topic_config_table, self._texts.of_all
+                )
 
         await self._each(one)
 
     def topics_changed(self, topics: list[TopicConfig]) -> None:
         """Tell every name server about these topics soon; what comes meanwhile goes along."""
         self._pending.update({topic.topic_name or "": topic for topic in topics})
-        self._changes += 1
-        if self._worker is None or self._worker.done():
-            self._worker = asyncio.get_running_loop().create_task(self._tell_changes())
+        self._rounds.ask()
 
     async def told(self) -> None:
-        """Wait until every change so far was told, or could not be; later ones may go on for ever."""
-        wanted = self._changes
-        while self._told_of < wanted:
-            await self._round_over.wait()
+        """Wait until every change so far was told, or could not be."""
+        await self._rounds.done()
 
     async def _tell_changes(self) -> None:
-        while self._pending:
-            taken, topics, self._pending = self._changes, self._pending, {}
-            try:
-                await self._each(lambda server, topics=topics: self._tell(server, topics))  # type: ignore[misc]
-            finally:
-                self._told_of = taken
-                self._round_over.set()
-                self._round_over = asyncio.Event()
+        topics, self._pending = self._pending, {}
+        await self._each(lambda server: self._tell(server, topics, self._texts.of_some))
 
     async def unregister(self) -> None:
         """Say goodbye to every name server."""
-        if self._worker:
-            self._worker.cancel()
+        self._rounds.cancel()
         header = UnRegisterBrokerRequestHeader(**self._identity())
 
         async def one(server: str) -> None:
@@ -128,8 +120,8 @@ class Registration:
         )
         return QueryDataVersionResponseHeader.decode(answer.fields).changed
 
-    async def _tell(self, server: str, topics: dict[str, TopicConfig]) -> None:
-        body, header = self._message(topics)
+    async def _tell(self, server: str, topics: dict[str, TopicConfig], texts: Texts) -> None:
+        body, header = self._message(topics, texts)
         answer = await self._client.call(
             server,
             Code.REGISTER_BROKER,
@@ -140,7 +132,9 @@ class Registration:
         if answer.body:
             self._take_order_config(KVTable.from_json(answer.body).table)
 
-    def _message(self, topics: dict[str, TopicConfig]) -> tuple[bytes, RegisterBrokerRequestHeader]:
+    def _message(
+        self, topics: dict[str, TopicConfig], texts: Texts
+    ) -> tuple[bytes, RegisterBrokerRequestHeader]:
         config = self._broker.config
         if config.brokerPermission & 6 != 6:
             topics = {
@@ -151,7 +145,7 @@ class Registration:
             topic_config_table=topics, data_version=self._broker.topics.version
         )
         content = RegisterBrokerBody(topic_config_serialize_wrapper=wrapper)
-        body = registration.deflate(content) if config.compressedRegister else content.to_json()
+        body = registration.deflate(content) if config.compressedRegister else _json(content, texts)
         header = RegisterBrokerRequestHeader(
             **self._identity(),
             ha_server_addr=self._broker.ha_address,
@@ -173,3 +167,10 @@ class Registration:
             "cluster_name": config.brokerClusterName,
             "broker_id": config.brokerId,
         }
+
+
+def _json(body: RegisterBrokerBody, texts: Texts) -> bytes:
+    wrapper = body.topic_config_serialize_wrapper
+    tree = replace(body, topic_config_serialize_wrapper=replace(wrapper, topic_config_table={})).to_tree()
+    tree["topicConfigSerializeWrapper"]["topicConfigTable"] = texts(wrapper.topic_config_table)
+    return fastjson.dumps(tree)

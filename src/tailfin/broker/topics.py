@@ -1,12 +1,13 @@
 """The topics of a broker: `topics.json`, system topics, creation by the first message."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from tailfin.broker import names
 from tailfin.broker.attributes import changed_attributes
-from tailfin.broker.config_file import ConfigFile, first_version, following
+from tailfin.broker.config_file import first_version, following
+from tailfin.broker.saved_table import SavedTable
 from tailfin.config.broker import BrokerConfig
 from tailfin.wire.bodies.topics import Perm, TopicConfig, TopicConfigSerializeWrapper
 
@@ -23,7 +24,7 @@ class TopicTable:
     """Every topic this broker holds.
 
     `on_change` hears of each topic that was made or changed, `on_delete` of each that went: the rulebook
-    and the name servers follow from there.
+    and the name servers follow from there. `on_touch` hears the names of both kinds, for the file.
     """
 
     def __init__(self, folder: Path, config: BrokerConfig) -> None:
@@ -31,16 +32,16 @@ class TopicTable:
         self.version = first_version()
         self.on_change: OnChange = lambda topics: None
         self.on_delete: Callable[[str], None] = lambda name: None
-        self.file = ConfigFile(folder / "topics.json", TopicConfigSerializeWrapper)
+        self.on_touch: Callable[[Collection[str]], None] = lambda names: None
         self._topics: dict[str, TopicConfig] = {}
+        self.file = SavedTable(
+            folder / "topics.json", TopicConfigSerializeWrapper, self, "topic_config_table"
+        )
         self._system: set[str] = set()
 
     def load(self) -> None:
         """Read the file, then put every system topic in its place."""
-        if content := self.file.read():
-            self.version = content.data_version
-            for name, topic in content.topic_config_table.items():
-                self._topics[name] = replace(topic, topic_name=name)
+        self.file.load()
         for topic in system_topics(self.config):
             name = name_of(topic)
             self._system.add(name)
@@ -50,9 +51,20 @@ class TopicTable:
 
     def snapshot(self) -> TopicConfigSerializeWrapper:
         """Return the table as the file holds it."""
-        return TopicConfigSerializeWrapper(
-            topic_config_table=dict(sorted(self._topics.items())), data_version=self.version
-        )
+        return TopicConfigSerializeWrapper(topic_config_table=dict(self._topics), data_version=self.version)
+
+    def part(self, names: Collection[str]) -> TopicConfigSerializeWrapper:
+        """Return what there is of some topics."""
+        found = {name: topic for name in names if (topic := self._topics.get(name))}
+        return TopicConfigSerializeWrapper(topic_config_table=found, data_version=self.version)
+
+    def take(self, content: TopicConfigSerializeWrapper, names: Collection[str] | None = None) -> None:
+        """Take topics from the file, all or some of them, and tell nobody."""
+        for name in content.topic_config_table if names is None else names:
+            if topic := content.topic_config_table.get(name):
+                self._topics[name] = replace(topic, topic_name=name)
+            else:
+                self._topics.pop(name, None)
 
     def get(self, name: str) -> TopicConfig | None:
         """Return a topic."""
@@ -80,6 +92,7 @@ class TopicTable:
             self._topics.update({name_of(topic): topic for topic in fresh})
             self.version = following(self.version)
             self.on_change(fresh)
+            self.on_touch([name_of(topic) for topic in fresh])
         return fresh
 
     def create_for_send(
@@ -143,6 +156,7 @@ class TopicTable:
             return False
         self.version = following(self.version)
         self.on_delete(name)
+        self.on_touch([name])
         return True
 
 

@@ -14,7 +14,7 @@ import argparse
 import asyncio
 
 from tailfin.broker.app import Broker
-from tailfin.cli.serving import asked_to_stop, log_to_stderr, pairs
+from tailfin.cli.serving import asked_to_stop, log_to_stderr, pairs, take_all_descriptors
 from tailfin.config import BrokerSettings, properties
 
 IMPORTANT = (
@@ -60,6 +60,7 @@ def run(args: argparse.Namespace) -> int:
             chosen = {key: chosen[key] for key in IMPORTANT}
         print(properties.text(chosen), end="")
         return 0
+    take_all_descriptors()
     asyncio.run(_serve(settings))
     return 0
 

@@ -42,6 +42,7 @@ def run(args: argparse.Namespace) -> int:
         print(properties.text(settings.all()), end="")
         return 0
     serving.log_to_stderr()
+    serving.take_all_descriptors()
     asyncio.run(_serve(settings))
     return 0
 

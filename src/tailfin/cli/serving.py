@@ -1,7 +1,9 @@
 """What commands that serve have in common: settings as pairs, logging, an orderly end."""
 
 import asyncio
+import contextlib
 import logging
+import resource
 import signal
 from collections.abc import Iterable
 
@@ -22,6 +24,14 @@ def pairs(given: Iterable[str]) -> dict[str, object]:
 def log_to_stderr(level: int = logging.INFO) -> None:
     """Log to the terminal."""
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+
+def take_all_descriptors() -> None:
+    """Allow this process as many open files and connections as the machine allows it at all."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # Some systems name a limit that they do not grant; what was allowed before stays then.
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def asked_to_stop() -> asyncio.Event:

@@ -17,7 +17,7 @@ import logging
 import tempfile
 from pathlib import Path
 
-from tailfin.cli.serving import asked_to_stop, log_to_stderr, pairs
+from tailfin.cli.serving import asked_to_stop, log_to_stderr, pairs, take_all_descriptors
 from tailfin.cluster import Node
 
 NEXT_STEPS = """\
@@ -57,6 +57,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run both until someone asks to stop."""
     log_to_stderr(logging.INFO if args.verbose else logging.WARNING)
+    take_all_descriptors()
     with contextlib.ExitStack() as stack:
         data = Path(args.data)
         if args.ephemeral:

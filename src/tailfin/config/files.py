@@ -11,12 +11,7 @@ def backup_of(path: Path) -> Path:
 
 def replace_file(path: Path, content: bytes) -> None:
     """Write a file anew, on disk when this returns, and keep the old one as `.bak`."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(path.name + ".tmp")
-    with fresh.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    fresh = _written(path, content)
     if path.exists():
         kept = path.with_name(path.name + ".bak.tmp")
         kept.unlink(missing_ok=True)
@@ -24,8 +19,30 @@ def replace_file(path: Path, content: bytes) -> None:
         os.link(path, kept)
         kept.replace(backup_of(path))
     fresh.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
+    sync_folder(path.parent)
+
+
+def put_file(path: Path, content: bytes) -> None:
+    """Write a file anew, on disk when this returns, and keep nothing of the old one."""
+    _written(path, content).replace(path)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder on disk."""
+    handle = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(folder)
+        os.fsync(handle)
     finally:
-        os.close(folder)
+        os.close(handle)
+
+
+def _written(path: Path, content: bytes) -> Path:
+    """Write what is to become of a file beside it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(path.name + ".tmp")
+    with fresh.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    return fresh

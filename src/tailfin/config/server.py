@@ -57,6 +57,10 @@ class ServerConfig(Settings):
         if self.tlsServerKeyPassword:
             raise ConfigError("tls.server.keyPassword: use a key that is not encrypted")
 
+    def go_away_seconds(self) -> int:
+        """Return for how long clients are told to go away before a stop."""
+        return self.shutdownWaitTimeSeconds if self.enableShutdownGracefully else 0
+
     def engine_options(self) -> dict[str, int | bool | str]:
         """Return what the engine asks for: its keys and no others."""
         values = asdict(self)

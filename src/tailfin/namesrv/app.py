@@ -63,9 +63,7 @@ class NameServer:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._server:
-            config = self._settings.server
-            graceful = config.shutdownWaitTimeSeconds if config.enableShutdownGracefully else 0
-            await self._server.stop(drain, go_away=graceful)
+            await self._server.stop(drain, go_away=self._settings.server.go_away_seconds())
         if self._client:
             await self._client.stop()
 

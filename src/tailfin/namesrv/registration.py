@@ -127,7 +127,7 @@ def _take_topics(
     if changed:
         for topic, mapping in wrapper.topic_queue_mapping_info_map.items():
             tables.mappings.setdefault(topic, {})[mapping.bname or new.name] = mapping
-            tables.changes += 1
+            tables.topic_changed(topic)
 
 
 def _changed(tables: Tables, new: Registration) -> bool:

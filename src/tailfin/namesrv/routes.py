@@ -19,28 +19,32 @@ class Routes:
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
-        self._kept: dict[tuple[str, str | None, bool], bytes] = {}
+        self._kept: dict[tuple[str, str | None, bool], tuple[int | None, bytes]] = {}
         self._kept_for: tuple[int, NamesrvConfig] | None = None
 
     def encoded(
         self, topic: str, config: NamesrvConfig, order: str | None, *, standard: bool
     ) -> bytes | None:
-        """Return a topic's route as JSON, or None; it is built once for every change of the tables."""
+        """Return a topic's route as JSON, or None; it is built once for every change that it shows."""
         kept_for = self._kept_for
         if kept_for is None or kept_for[0] != self._tables.changes or kept_for[1] is not config:
             self._kept.clear()
             self._kept_for = (self._tables.changes, config)
         key = (topic, order, standard)
-        found = self._kept.get(key)
-        if found is None:
-            route = build(self._tables, topic, config)
-            if route is None:
-                # Names that do not exist are as many as a client likes: nothing is kept of them.
-                return None
-            if len(self._kept) >= _KEPT_MAX:
-                self._kept.clear()
-            found = self._kept[key] = replace(route, order_topic_conf=order).to_json(standard=standard)
-        return found
+        revision = self._tables.revisions.get(topic)
+        kept = self._kept.get(key)
+        if kept and kept[0] == revision:
+            return kept[1]
+        route = build(self._tables, topic, config)
+        if route is None:
+            # Names that do not exist are as many as a client likes: nothing is kept of them.
+            self._kept.pop(key, None)
+            return None
+        if len(self._kept) >= _KEPT_MAX:
+            self._kept.clear()
+        encoded = replace(route, order_topic_conf=order).to_json(standard=standard)
+        self._kept[key] = revision, encoded
+        return encoded
 
 
 def build(tables: Tables, topic: str, config: NamesrvConfig) -> TopicRouteData | None:

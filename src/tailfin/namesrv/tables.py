@@ -1,7 +1,8 @@
 """What a name server knows: topics, brokers, clusters, who lives. Nothing of it is on disk.
 
 One event loop owns the tables, so there are no locks: a change is whole before the next request is looked
-at. `changes` counts every change of what a route can show; whoever keeps an answer keeps that number with it.
+at. `changes` counts the changes that any route may show, `revisions` has a new number for each topic whose
+own route changed; whoever keeps an answer keeps both with it.
 """
 
 from collections.abc import Callable, Iterator
@@ -70,21 +71,29 @@ class Tables:
     filter_servers: dict[Address, list[str]] = field(default_factory=dict)
     mappings: dict[str, dict[str, TopicQueueMappingInfo]] = field(default_factory=dict)
     changes: int = 0
+    revisions: dict[str, int] = field(default_factory=dict)
+    _last_revision: int = field(default=0, init=False, repr=False, compare=False)
+
+    def topic_changed(self, topic: str) -> None:
+        """Note that a topic's route is not what it was."""
+        self._last_revision += 1
+        self.revisions[topic] = self._last_revision
 
     def put_queues(self, topic: str, data: QueueData) -> None:
         """Set a topic's queues on a broker."""
         of_topic = self.queues.setdefault(topic, {})
         if of_topic.get(data.broker_name) != data:
             of_topic[data.broker_name] = data
-            self.changes += 1
+            self.topic_changed(topic)
 
     def drop_queues(self, topic: str, broker_name: str) -> None:
         """Remove a topic from a broker, and the topic when it was the last one."""
         of_topic = self.queues.get(topic, {})
         if of_topic.pop(broker_name, None) is not None:
-            self.changes += 1
+            self.topic_changed(topic)
         if not of_topic:
             self.queues.pop(topic, None)
+            self.revisions.pop(topic, None)
         mapped = self.mappings.get(topic, {})
         mapped.pop(broker_name, None)
         if not mapped:

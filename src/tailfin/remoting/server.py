@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from tailfin import _engine
 from tailfin.remoting.dispatch import Dispatcher, Hook, Response
-from tailfin.wire.codes import ResponseCode
+from tailfin.wire.codes import Code, ResponseCode
 from tailfin.wire.error import RemotingError
 from tailfin.wire.header import Header
 
@@ -34,6 +34,7 @@ class Server:
     ) -> None:
         """Make a server of the engine's `options`; see `tailfin.config.server`."""
         self._engine = _engine.Server(options, hot)
+        self._hot = hot
         self._dispatcher = Dispatcher(hooks)
         self._loop = asyncio.get_running_loop()
         self._calls: dict[tuple[int, int], asyncio.Future[_engine.Event]] = {}
@@ -123,8 +124,12 @@ class Server:
         Before that clients are told for `go_away` seconds that they should turn to another server, so that
         none of them is surprised.
         """
-        self._dispatcher.leaving = True
-        await asyncio.sleep(go_away)
+        if go_away > 0:
+            self._dispatcher.leaving = True
+            if self._hot:
+                # What it answers by itself would never hear of it.
+                self._hot.send_to_python(Code)
+            await asyncio.sleep(go_away)
         # The engine waits in its own thread, so that handlers can still finish here.
         await self._loop.run_in_executor(None, self._engine.stop, drain)
         self._loop.remove_reader(self._engine.fileno())

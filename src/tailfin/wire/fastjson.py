@@ -30,6 +30,12 @@ class ObjectKey(tuple[tuple[str, Any], ...]):
     __slots__ = ()
 
 
+class Written(str):
+    """JSON that is written already and goes out as it is; see `written`."""
+
+    __slots__ = ()
+
+
 class NotReadable(ValueError):
     """A text that neither Java nor Python would take for JSON."""
 
@@ -63,6 +69,13 @@ def dumps(value: Json, *, standard: bool = False, pretty: bool = False) -> bytes
     return "".join(parts).encode("utf-8", "replace")
 
 
+def written(value: Json, depth: int | None) -> Written:
+    """Write a value that will stand in a pretty text `depth` levels deep, or in a text of one line."""
+    parts: list[str] = []
+    _write(value, parts.append, "" if depth is None else "\n" + "\t" * depth)
+    return Written("".join(parts))
+
+
 def _quoted(match: re.Match[str]) -> str:
     number = match[1]
     return match[0] if number is None else f'"{number}"'
@@ -70,7 +83,7 @@ def _quoted(match: re.Match[str]) -> str:
 
 def _write(value: Json, put: Callable[[str], None], line: str) -> None:
     if isinstance(value, str):
-        put(encode_basestring(value))
+        put(value if isinstance(value, Written) else encode_basestring(value))
     elif value is None or value is True or value is False:
         put("null" if value is None else "true" if value else "false")
     elif isinstance(value, int):

@@ -56,7 +56,6 @@ def test_oneway_messages_are_all_stored(java: Java) -> None:
     assert_same(line["received"], line["sent"])
 
 
-@pytest.mark.shows("U-13")
 def test_a_batch_becomes_messages_of_their_own(java: Java) -> None:
     line = saw(java, "send_batch")
     assert_same(line["received"], line["sent"])
@@ -254,7 +253,7 @@ def test_a_lite_pull_consumer_seeks_in_the_queues_it_chose(java: Java) -> None:
     assert line["offsets"] == {"byTimestampZero": 0, "committed": offsets[-1] + 1}
 
 
-@pytest.mark.shows("NS-31")
+@pytest.mark.shows("NS-31", "U-14")
 def test_a_topic_is_made_shown_and_deleted(java: Java, cluster: Cluster) -> None:
     line = saw(java, "admin_topic")
     names = set(cluster.brokers)
@@ -272,7 +271,7 @@ def test_a_topic_is_made_shown_and_deleted(java: Java, cluster: Cluster) -> None
     assert not line["listedAfterDelete"]
 
 
-@pytest.mark.shows("QY-01", "QY-02", "QY-03", "QY-05")
+@pytest.mark.shows("QY-01", "QY-02", "QY-03", "QY-05", "U-14")
 def test_a_message_is_found_by_each_of_its_keys_and_ids(java: Java) -> None:
     line = saw(java, "admin_query")
     for question in ("byFirstKey", "bySecondKey"):

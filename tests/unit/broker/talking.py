@@ -2,12 +2,17 @@
 
 import asyncio
 import contextlib
+import shutil
+import tempfile
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tailfin.broker.app import Broker
+from tailfin.broker.groups import GroupTable
+from tailfin.broker.topics import TopicTable
 from tailfin.cluster import Node
+from tailfin.config.broker import BrokerConfig
 from tailfin.message import Message
 from tailfin.remoting import Client
 from tailfin.wire.bodies.clients import (
@@ -23,6 +28,17 @@ from tailfin.wire.codes import Code, ResponseCode
 from tailfin.wire.frame import Frame
 from tailfin.wire.headers.pull import PullMessageRequestHeader
 from tailfin.wire.headers.send import SendMessageRequestHeader
+
+
+def left_by_a_kill(folder: Path, tmp_path: Path) -> tuple[TopicTable, GroupTable]:
+    """Return the tables that a broker would find if this one were gone now, without touching its files."""
+    copy = Path(tempfile.mkdtemp(dir=tmp_path)) / "config"
+    shutil.copytree(folder, copy)
+    topics, groups = TopicTable(copy, BrokerConfig()), GroupTable(copy, BrokerConfig())
+    topics.load()
+    groups.load()
+    return topics, groups
+
 
 ANY = frozenset(range(-1, 4000))
 """Every response code: the test looks at it itself."""

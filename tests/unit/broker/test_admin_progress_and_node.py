@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tailfin._engine import decode_message_id
 from tailfin.message import Message
 from tailfin.wire import fastjson
 from tailfin.wire.bodies.clients import ResetOffsetBody
@@ -189,8 +190,11 @@ async def test_figures_of_the_broker(tmp_path: Path) -> None:
         assert table["msgPutTotalTodayNow"] == "3"
         assert table["brokerVersionDesc"] == "V5_3_3"
         assert int(table["commitLogMaxOffset"]) > 0
-        for rates in ("putTps", "getTransferredTps"):
+        for rates in ("putTps", "getFoundTps", "getMissTps", "getTotalTps", "getTransferredTps"):
             assert len(table[rates].split()) == 3
+        assert int(table["getMessageEntireTimeMax"]) >= 0
+        assert sum(int(part.rpartition(":")[2]) for part in table["putMessageDistributeTime"].split()) == 3
+        assert int(table["putLatency99"]) <= int(table["putMessageEntireTimeMax"])
         unknown = await talker.ask(
             Code.VIEW_BROKER_STATS_DATA, {"statsName": "TOPIC_PUT_NUMS", "statsKey": "U"}
         )
@@ -202,6 +206,36 @@ async def test_figures_of_the_broker(tmp_path: Path) -> None:
         minute = BrokerStatsData.from_json(known.body).stats_minute
         assert minute is not None
         assert minute.sum == 3
+
+
+@in_loop
+async def test_totals_count_reads_and_leave_system_topics_out(tmp_path: Path) -> None:
+    async with running(tmp_path) as (_, broker, talker):
+        await consumed(talker)
+        await talker.send("BenchmarkTest")
+        await talker.pull("T", offset=3)
+        totals = broker.totals()
+        assert (totals["put"], totals["users_put"], totals["get"], totals["users_get"]) == (4, 3, 3, 3)
+        assert (totals["found"], totals["missed"], totals["read"]) == (1, 1, 2)
+        broker.sample()
+        for name, count in (("PUT", 3), ("GET", 3)):
+            fields = {"statsName": f"BROKER_{name}_NUMS_WITHOUT_SYSTEM_TOPIC", "statsKey": "DefaultCluster"}
+            found = await talker.ask(Code.VIEW_BROKER_STATS_DATA, fields)
+            minute = BrokerStatsData.from_json(found.body).stats_minute
+            assert minute is not None
+            assert minute.sum == count
+
+
+@pytest.mark.shows("QY-04")
+@in_loop
+async def test_message_id_leads_to_the_broker_and_the_place_in_its_log(tmp_path: Path) -> None:
+    async with running(tmp_path, messageIndexEnable=False) as (_, broker, talker):
+        await talker.send("T", b"one")
+        sent = await talker.send("T", b"two")
+        address, offset = decode_message_id(sent.fields["msgId"])
+        assert address == broker.address
+        viewed = await talker.ask(Code.VIEW_MESSAGE_BY_ID, {"offset": offset})
+        assert Message.decode(viewed.body).body == b"two"
 
 
 @in_loop

@@ -1,6 +1,5 @@
 """What `updateTopic`, `deleteTopic`, `topicStatus`, `updateSubGroup` and their like ask of a broker."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from tailfin.wire.bodies.stats import TopicStatsTable
 from tailfin.wire.bodies.topics import TopicConfig, TopicConfigSerializeWrapper
 from tailfin.wire.codes import Code, ResponseCode
 from tailfin.wire.frame import Frame
-from tests.unit.broker.talking import OK, Talker, eventually, running
+from tests.unit.broker.talking import OK, Talker, eventually, left_by_a_kill, running
 from tests.unit.loops import in_loop
 
 
@@ -38,8 +37,9 @@ async def test_topic_is_made_and_name_servers_know_it_at_once(tmp_path: Path) ->
         assert (await make_topic(talker, "T", attributes="+message.type=FIFO")).code == OK
         route = await talker.client.call(node.namesrv, Code.GET_ROUTEINFO_BY_TOPIC, fields={"topic": "T"})
         assert fastjson.loads(route.body)["queueDatas"][0]["readQueueNums"] == 3
-        kept = json.loads((broker.config_folder / "topics.json").read_text())
-        assert kept["topicConfigTable"]["T"]["attributes"] == {"message.type": "FIFO"}
+        kept = left_by_a_kill(broker.config_folder, tmp_path)[0].get("T")
+        assert kept is not None
+        assert kept.attributes == {"message.type": "FIFO"}
         found = await talker.ask(Code.GET_TOPIC_CONFIG, {"topic": "T"})
         assert TopicConfig.from_json(found.body) == broker.topics.get("T")
         missing = await talker.ask(Code.GET_TOPIC_CONFIG, {"topic": "U"})
@@ -169,8 +169,9 @@ async def test_group_is_made_changed_listed_and_deleted(tmp_path: Path) -> None:
         everything = await talker.ask(Code.GET_ALL_SUBSCRIPTIONGROUP_CONFIG)
         table = SubscriptionGroupWrapper.from_json(everything.body).subscription_group_table
         assert {"G", "TOOLS_CONSUMER"} <= table.keys()
-        kept = json.loads((broker.config_folder / "subscriptionGroup.json").read_text())
-        assert kept["subscriptionGroupTable"]["G"]["retryMaxTimes"] == 3
+        kept = left_by_a_kill(broker.config_folder, tmp_path)[1].get("G")
+        assert kept is not None
+        assert kept.retry_max_times == 3
         await talker.send("T")
         commit = {"consumerGroup": "G", "topic": "T", "queueId": 0, "commitOffset": 1}
         await talker.ask(Code.UPDATE_CONSUMER_OFFSET, commit)

@@ -1,13 +1,12 @@
 """The JSON files: never half written, never taken for empty."""
 
-import asyncio
 import json
 import logging
 from pathlib import Path
 
 import pytest
 
-from tailfin.broker.config_file import ConfigFile, ConfigFileDamaged, Saver, following
+from tailfin.broker.config_file import ConfigFile, ConfigFileDamaged, following
 from tailfin.wire.bodies.common import DataVersion, KVTable
 
 
@@ -76,39 +75,3 @@ def test_version_after_a_change_is_greater() -> None:
     after = following(before)
     assert (after.counter, after.state_version) == (5, 2)
     assert after.order() > before.order()
-
-
-def test_saver_writes_the_last_state_and_fewer_times_than_it_changed(tmp_path: Path) -> None:
-    state = {"n": "0"}
-    writes: list[KVTable] = []
-
-    class Counted(ConfigFile[KVTable]):
-        def write(self, content: KVTable) -> None:
-            writes.append(content)
-            super().write(content)
-
-    async def change_often() -> None:
-        saver = Saver(Counted(tmp_path / "a.json", KVTable), lambda: table(**state))
-        for number in range(500):
-            state["n"] = str(number)
-            saver.changed()
-        await saver.settled()
-
-    asyncio.run(change_often())
-    assert ConfigFile(tmp_path / "a.json", KVTable).read() == table(n="499")
-    assert len(writes) < 10
-
-
-def test_saver_that_cannot_write_says_so_and_tries_again(tmp_path: Path) -> None:
-    async def change() -> None:
-        blocked = tmp_path / "config"
-        blocked.write_text("a file where a folder should be")
-        saver = Saver(ConfigFile(blocked / "a.json", KVTable), lambda: table(n="1"))
-        saver.changed()
-        with pytest.raises(OSError, match="config"):
-            await saver.settled()
-        blocked.unlink()
-        await saver.settled()
-
-    asyncio.run(change())
-    assert ConfigFile(tmp_path / "config" / "a.json", KVTable).read() == table(n="1")

@@ -6,6 +6,7 @@ from tailfin.broker import names
 from tailfin.broker.groups import GroupTable
 from tailfin.config.broker import BrokerConfig
 from tailfin.wire.bodies.groups import SubscriptionGroupConfig
+from tests.unit.loops import in_loop
 
 
 def loaded(folder: Path, **settings: object) -> GroupTable:
@@ -36,11 +37,13 @@ def test_bad_group_names_are_refused(tmp_path: Path, name: str) -> None:
     assert loaded(tmp_path).find(name) is None
 
 
-def test_file_has_rocketmqs_shape_and_loads_again(tmp_path: Path) -> None:
+@in_loop
+async def test_file_has_rocketmqs_shape_and_loads_again(tmp_path: Path) -> None:
     groups = loaded(tmp_path)
     groups.put([SubscriptionGroupConfig(group_name="G", retry_max_times=3)])
     groups.set_readable("G", "T", False)
-    groups.file.write(groups.snapshot())
+    groups.file.changed(["G"])
+    await groups.file.close()
     text = (tmp_path / "subscriptionGroup.json").read_text()
     assert '"subscriptionGroupTable":{' in text
     again = loaded(tmp_path)

@@ -1,7 +1,6 @@
 """Start and stop: what is announced, what is kept, what is said when something is wrong."""
 
 import asyncio
-import json
 import logging
 import socket
 from pathlib import Path
@@ -16,10 +15,11 @@ from tailfin.config import BrokerSettings
 from tailfin.config.namesrv import NamesrvSettings
 from tailfin.namesrv import NameServer
 from tailfin.remoting import Client
-from tailfin.wire import fastjson
-from tailfin.wire.codes import Code
+from tailfin.wire import fastjson, version
+from tailfin.wire.codes import Code, ResponseCode
 from tailfin.wire.error import RemotingError
-from tests.unit.broker.talking import OK, Talker, eventually, messages, running
+from tailfin.wire.frame import Frame
+from tests.unit.broker.talking import OK, Talker, eventually, left_by_a_kill, messages, running
 from tests.unit.loops import in_loop
 
 
@@ -180,13 +180,13 @@ async def test_topic_made_by_a_message_is_on_that_broker_only(tmp_path: Path) ->
 
 
 @in_loop
-async def test_many_topics_made_at_once_cost_few_writes(tmp_path: Path) -> None:
+async def test_many_topics_made_at_once_are_kept_and_known(tmp_path: Path) -> None:
     async with running(tmp_path) as (node, broker, talker):
         sent = await asyncio.gather(*(talker.send(f"T{number}") for number in range(300)))
         assert {frame.code for frame in sent} == {OK}
         await broker.topics_settled()
-        kept = json.loads((broker.config_folder / "topics.json").read_text())
-        assert sum(name.startswith("T") for name in kept["topicConfigTable"]) >= 300
+        kept = left_by_a_kill(broker.config_folder, tmp_path)[0]
+        assert all(f"T{number}" in kept for number in range(300))
         route = await talker.client.call(node.namesrv, Code.GET_ROUTEINFO_BY_TOPIC, fields={"topic": "T299"})
         assert route.code == OK
 
@@ -209,20 +209,69 @@ async def test_no_request_with_nonsense_harms_the_broker(tmp_path: Path, body: b
 
 
 @in_loop
-async def test_a_changed_topic_is_told_although_others_change_without_end(tmp_path: Path) -> None:
-    server = name_server(tmp_path / "kv")
-    await server.start()
-    async with Broker(settings(tmp_path, namesrvAddr=f"127.0.0.1:{server.port}")) as broker:
-        (topic,) = (
-            t for t in broker.topics.snapshot().topic_config_table.values() if t.topic_name == "TBW102"
-        )
+async def test_broker_that_leaves_sends_new_clients_away_from_sends_and_pulls_too(tmp_path: Path) -> None:
+    class OfOldRelease:
+        def before(self, address: str, request: Frame) -> None:
+            request.version = version.V5_3_1
 
-        async def change_without_end() -> None:
-            while True:
-                broker.registration.topics_changed([topic])
-                await asyncio.sleep(0)
+        def after(self, address: str, request: Frame, response: Frame) -> None:
+            pass
 
-        changing = asyncio.create_task(change_without_end())
-        await asyncio.wait_for(broker.registration.told(), 10)
-        changing.cancel()
-    await server.stop()
+    graceful = {"enableShutdownGracefully": True, "shutdownWaitTimeSeconds": 3600}
+    broker = Broker(settings(tmp_path, **graceful))
+    await broker.start()
+    new, old = Talker(broker.address), Talker(broker.address)
+    old.client = Client(hooks=(OfOldRelease(),))
+    assert (await new.send("T", b"before")).code == OK
+    stopping = asyncio.create_task(broker.stop())
+    place = {"topic": "T", "queueId": 0}
+
+    async def sent_away() -> bool:
+        return (await new.ask(Code.GET_MIN_OFFSET, place)).code == ResponseCode.GO_AWAY
+
+    await eventually(sent_away)
+    assert (await new.send("T")).code == ResponseCode.GO_AWAY
+    assert (await new.pull("T")).code == ResponseCode.GO_AWAY
+    assert (await old.send("T", b"after")).code == OK
+    commit = {"consumerGroup": "G", **place, "commitOffset": 1}
+    assert (await old.ask(Code.UPDATE_CONSUMER_OFFSET, commit)).code == OK
+    assert [m.body for m in messages((await old.pull("T")).body)] == [b"before", b"after"]
+    stopping.cancel()
+    for talker in (new, old):
+        await talker.client.stop()
+    await broker._close()
+
+
+@pytest.mark.shows("BK-13")
+@in_loop
+async def test_stopped_broker_leaves_no_timer_behind(tmp_path: Path) -> None:
+    before = asyncio.all_tasks()
+    async with Broker(settings(tmp_path)) as broker:
+        assert len(asyncio.all_tasks() - before) >= len(broker._timers) > 0
+    assert asyncio.all_tasks() == before
+
+
+@pytest.mark.shows("TP-08", "CM-03")
+@in_loop
+async def test_topic_on_two_masters_survives_the_loss_of_one(tmp_path: Path) -> None:
+    async with Node(tmp_path, brokers=2, small_files=True) as node:
+        talkers = [Talker(broker.address) for broker in node.brokers]
+        for talker, broker in zip(talkers, node.brokers, strict=True):
+            await talker.send("T")
+            await broker.topics_settled()
+        client = talkers[1].client
+
+        async def places() -> list[str]:
+            route = await client.call(node.namesrv, Code.GET_ROUTEINFO_BY_TOPIC, fields={"topic": "T"})
+            return sorted(queue["brokerName"] for queue in fastjson.loads(route.body)["queueDatas"])
+
+        assert await places() == ["broker-a", "broker-b"]
+        await node.brokers[0].stop()
+
+        async def one_left() -> bool:
+            return await places() == ["broker-b"]
+
+        await eventually(one_left)
+        assert (await talkers[1].send("T")).code == OK
+        for talker in talkers:
+            await talker.client.stop()

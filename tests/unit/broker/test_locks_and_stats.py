@@ -1,5 +1,6 @@
 import pytest
 
+from tailfin.broker import latency
 from tailfin.broker.locks import LOCK_LIVES_S, QueueLocks
 from tailfin.broker.stats import Recent, Stats
 from tailfin.wire.bodies.common import MessageQueue
@@ -79,6 +80,16 @@ def test_counter_seen_first_counts_from_zero() -> None:
     totals["TOPIC_PUT_NUMS"] = {"T": 20}
     stats.sample(totals)
     assert stats.per_second("TOPIC_PUT_NUMS", "T") == pytest.approx(2.0)
+
+
+def test_times_of_puts_are_printed_as_rocketmq_does() -> None:
+    counts = [950, 40, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 1]
+    text = latency.distribution(counts)
+    assert text.startswith("[<=0ms]:950 [0~10ms]:40 [10~50ms]:0 [50~100ms]:9 ")
+    assert text.endswith(" [5~10s]:0 [10s~]:1")
+    shares = [latency.share_within_ms(counts, share, 12_345) for share in (0.5, 0.99, 0.999, 1.0)]
+    assert shares == [0, 10, 100, 12_345]
+    assert latency.share_within_ms([0] * 13, 0.99, 0) == 0
 
 
 def test_deleted_topic_and_group_are_forgotten() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tailfin.broker.protection import stop_the_slow
 from tailfin.wire.codes import Code, ResponseCode
-from tests.unit.broker.talking import OK, eventually, messages, running
+from tests.unit.broker.talking import OK, eventually, left_by_a_kill, messages, running
 from tests.unit.loops import in_loop, until
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ async def test_first_pull_makes_its_group_and_is_served(tmp_path: Path) -> None:
         await eventually(pulled)
         assert "G" in broker.groups
         await broker.groups_settled()
-        assert '"G"' in (broker.config_folder / "subscriptionGroup.json").read_text()
+        assert "G" in left_by_a_kill(broker.config_folder, tmp_path)[1]
 
 
 @in_loop

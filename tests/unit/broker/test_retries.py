@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tailfin.broker.schedule import delays_ms
+from tailfin.config import StoreConfig
 from tailfin.wire.codes import Code, ResponseCode
 from tests.unit.broker.talking import OK, eventually, messages, running
 from tests.unit.loops import in_loop
@@ -11,7 +13,7 @@ from tests.unit.loops import in_loop
 FAST = {"messageDelayLevel": "1s 1s 1s 1s"}
 
 
-@pytest.mark.shows("RT-08", "RT-07")
+@pytest.mark.shows("RT-08", "RT-07", "RP-04")
 @in_loop
 async def test_message_handed_back_comes_again_from_the_retry_topic(tmp_path: Path) -> None:
     async with running(tmp_path, **FAST) as (_, broker, talker):
@@ -72,3 +74,50 @@ async def test_send_to_the_retry_topic_beyond_the_limit_becomes_a_dead_letter(tm
             return store.max_offset("%RETRY%G", 0) == 1 and store.max_offset("%DLQ%G", 0) == 1
 
         await eventually(stored)
+
+
+@pytest.mark.shows("RT-01", "RT-02", "RT-05")
+@pytest.mark.parametrize(
+    ("failed", "limit", "level"),
+    [*((times, None, 3 + times) for times in (0, 1, 7, 15)), (16, None, None), (16, 30, 18), (29, 30, 18)],
+)
+@in_loop
+async def test_every_failure_waits_longer_until_there_were_too_many(
+    tmp_path: Path, failed: int, limit: int | None, level: int | None
+) -> None:
+    async with running(tmp_path) as (_, broker, talker):
+        await talker.send("T", b"hard", reconsume_times=failed)
+        back = {"offset": 0, "group": "G", "delayLevel": 0, "originTopic": "T"}
+        if limit is not None:
+            back["maxReconsumeTimes"] = limit
+        assert (await talker.ask(Code.CONSUMER_SEND_MSG_BACK, back)).code == OK
+        topic, queue_id = ("%DLQ%G", 0) if level is None else ("SCHEDULE_TOPIC_XXXX", level - 1)
+
+        async def stored() -> bool:
+            return broker.store.max_offset(topic, queue_id) == 1
+
+        await eventually(stored)
+        (message,) = broker.store.read(topic, queue_id, 0)
+        assert message.reconsume_times == failed + 1
+
+
+@pytest.mark.shows("RT-02", "RT-03", "N-10")
+def test_sixteen_retries_take_four_hours_and_three_quarters() -> None:
+    minutes = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 20, 30, 60, 120]
+    retries = delays_ms(StoreConfig().messageDelayLevel)[2:18]
+    assert retries == [10_000, 30_000, *(minute * 60_000 for minute in minutes)]
+    assert sum(retries) == (4 * 3600 + 45 * 60 + 40) * 1000
+
+
+@pytest.mark.shows("DL-03")
+@in_loop
+async def test_delayed_message_waits_under_the_schedule_topic_and_knows_its_own(tmp_path: Path) -> None:
+    async with running(tmp_path) as (_, broker, talker):
+        await talker.send("T", b"later", queue_id=2, properties={"DELAY": "5"})
+
+        async def stored() -> bool:
+            return broker.store.max_offset("SCHEDULE_TOPIC_XXXX", 4) == 1
+
+        await eventually(stored)
+        (message,) = broker.store.read("SCHEDULE_TOPIC_XXXX", 4, 0)
+        assert (message.get_property("REAL_TOPIC"), message.get_property("REAL_QID")) == ("T", "2")

@@ -1,20 +1,23 @@
 """Sends that reach Python, and what each refusal is called."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 from tailfin.broker.hooks import SendContext
+from tailfin.broker.storing import refusal
+from tailfin.cluster import SMALL_FILES
+from tailfin.config import StoreConfig
 from tailfin.message import encode_batch
+from tailfin.store import AppendRefused, Store
 from tailfin.wire.bodies.routes import TopicRouteData
 from tailfin.wire.codes import Code, ResponseCode
 from tailfin.wire.error import RemotingError
-from tests.unit.broker.talking import OK, eventually, messages, running
-from tests.unit.loops import in_loop
+from tests.unit.broker.talking import OK, eventually, left_by_a_kill, messages, running
+from tests.unit.loops import in_loop, until
 
 
-@pytest.mark.shows("TP-03", "TP-05", "SP-04", "SP-24")
+@pytest.mark.shows("TP-03", "TP-05", "SP-04", "SP-24", "NS-37")
 @in_loop
 async def test_first_message_makes_its_topic_everywhere(tmp_path: Path) -> None:
     async with running(tmp_path) as (node, broker, talker):
@@ -28,8 +31,9 @@ async def test_first_message_makes_its_topic_everywhere(tmp_path: Path) -> None:
         route = await talker.client.call(node.namesrv, Code.GET_ROUTEINFO_BY_TOPIC, fields=ask)
         queues = TopicRouteData.from_json(route.body).queue_datas
         assert [(q.broker_name, q.read_queue_nums, q.perm) for q in queues] == [("broker-a", 4, 6)]
-        kept = json.loads((broker.config_folder / "topics.json").read_text())
-        assert kept["topicConfigTable"]["Orders"]["writeQueueNums"] == 4
+        kept = left_by_a_kill(broker.config_folder, tmp_path)[0].get("Orders")
+        assert kept is not None
+        assert kept.write_queue_nums == 4
         pulled = await talker.pull("Orders")
         assert [m.body for m in messages(pulled.body)] == [b"one"]
 
@@ -134,7 +138,7 @@ async def test_hooks_see_sends_before_and_after_and_can_refuse(tmp_path: Path) -
     assert seen == [("before", None, None), ("after", 1, 0)]
 
 
-@pytest.mark.shows("DL-01")
+@pytest.mark.shows("DL-01", "CL-04", "DL-02", "U-26")
 @in_loop
 async def test_delayed_message_arrives_when_its_time_has_come(tmp_path: Path) -> None:
     async with running(tmp_path, messageDelayLevel="1s 1h") as (_, broker, talker):
@@ -153,3 +157,86 @@ async def test_delayed_message_arrives_when_its_time_has_come(tmp_path: Path) ->
     async with running(tmp_path, messageDelayLevel="1s 1h") as (_, broker, talker):
         assert broker.schedule.progress()[1] == (1, 1)
         assert broker.store.max_offset("T", 2) == 1
+
+
+@pytest.mark.shows("ST-18")
+@in_loop
+async def test_hooks_run_in_order_and_the_first_that_refuses_ends_it(tmp_path: Path) -> None:
+    called: list[str] = []
+
+    def refuse(context: SendContext) -> None:
+        called.append("second")
+        raise RemotingError(ResponseCode.MESSAGE_ILLEGAL, "enough")
+
+    async with running(tmp_path) as (_, broker, talker):
+        await talker.send("T")
+        broker.hooks.on_send("T", before=lambda _: called.append("first"))
+        broker.hooks.on_send("T", before=refuse)
+        broker.hooks.on_send("T", before=lambda _: called.append("third"))
+        assert (await talker.send("T")).remark == "enough"
+        assert called == ["first", "second"]
+        assert broker.totals()["put"] == 1
+
+
+@pytest.mark.shows("SP-27")
+@in_loop
+async def test_hook_sees_how_a_send_failed(tmp_path: Path) -> None:
+    seen: list[SendContext] = []
+    async with running(tmp_path) as (_, broker, talker):
+        await talker.send("T")
+        broker.hooks.on_send("T", after=seen.append)
+        broker.store.set_writable("disk_full", False)
+        refused = await talker.send("T", b"x" * 300)
+        broker.store.set_writable("disk_full", True)
+    assert refused.code == ResponseCode.SERVICE_NOT_AVAILABLE
+    (context,) = seen
+    assert (context.code, context.message_id, len(context.body)) == (refused.code, None, 300)
+    assert context.producer_group == "P"
+
+
+@pytest.mark.shows("SP-25")
+@in_loop
+async def test_every_request_is_answered_once_whoever_answers_it(tmp_path: Path) -> None:
+    async with running(tmp_path) as (_, broker, talker):
+        await talker.send("New")
+        await talker.send("New")
+        remove = broker.hooks.on_send("New", before=lambda _: None)
+        await talker.send("New")
+        remove()
+        await talker.pull("New", "first")
+        await talker.pull("New", "first")
+        await talker.ask(Code.GET_BROKER_RUNTIME_INFO)
+
+        def answered() -> bool:
+            stats = broker.server.stats()
+            return stats["framesOut"] == stats["framesIn"] == 6
+
+        await until(answered, "six answers to six requests")
+
+
+@pytest.mark.shows("SP-15", "SP-16", "SP-17", "SP-18", "SP-19", "SP-21", "SP-22", "SP-23")
+@pytest.mark.parametrize(
+    ("status", "code", "remark", "stored"),
+    [
+        ("FLUSH_DISK_TIMEOUT", 10, "", True),
+        ("FLUSH_SLAVE_TIMEOUT", 12, "", True),
+        ("SLAVE_NOT_AVAILABLE", 11, "", True),
+        ("CREATE_MAPPED_FILE_FAILED", 1, "create mapped file failed, server is busy or broken.", False),
+        ("MESSAGE_ILLEGAL", 13, "the message is illegal", False),
+        ("PROPERTIES_SIZE_EXCEEDED", 13, "the message is illegal", False),
+        ("OS_PAGE_CACHE_BUSY", 2, "[PC_SYNCHRONIZED]broker busy, start flow control for a while", False),
+        ("IN_SYNC_REPLICAS_NOT_ENOUGH", 1, "in-sync replicas not enough", False),
+        ("UNKNOWN_ERROR", 1, "UNKNOWN_ERROR", False),
+        ("SOMETHING_NEW", 1, "UNKNOWN_ERROR DEFAULT", False),
+    ],
+)
+def test_every_put_status_has_its_response(
+    tmp_path: Path, status: str, code: int, remark: str, stored: bool
+) -> None:
+    with Store(tmp_path, StoreConfig.of(SMALL_FILES)) as store:
+        refused = AppendRefused(status)
+        refused.status = status
+        refused.result = store.append("T", b"x") if stored else None
+        outcome = refusal(store, refused)
+    assert (outcome.code, outcome.stored) == (code, stored)
+    assert (outcome.remark or "").startswith(remark)

@@ -7,6 +7,7 @@ from tailfin.broker.attributes import changed_attributes
 from tailfin.broker.topics import TopicTable
 from tailfin.config.broker import BrokerConfig
 from tailfin.wire.bodies.topics import Perm, TopicConfig
+from tests.unit.loops import in_loop
 
 
 def loaded(folder: Path, **settings: object) -> TopicTable:
@@ -69,10 +70,12 @@ def test_good_topic_names_are_taken(name: str) -> None:
     assert names.topic_trouble(name) is None
 
 
-def test_file_has_rocketmqs_shape_and_loads_again(tmp_path: Path) -> None:
+@in_loop
+async def test_file_has_rocketmqs_shape_and_loads_again(tmp_path: Path) -> None:
     topics = loaded(tmp_path)
     topics.put([TopicConfig(topic_name="T", read_queue_nums=3, attributes={"message.type": "FIFO"})])
-    topics.file.write(topics.snapshot())
+    topics.file.changed(["T"])
+    await topics.file.close()
     text = (tmp_path / "topics.json").read_text()
     assert '"topicConfigTable":{' in text
     assert '"dataVersion":{' in text

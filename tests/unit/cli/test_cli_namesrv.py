@@ -36,7 +36,7 @@ def started(process: subprocess.Popen[str]) -> int:
     raise AssertionError(process.stderr.read() if process.stderr else "")
 
 
-@pytest.mark.shows("NS-06", "NS-10")
+@pytest.mark.shows("NS-06", "NS-10", "U-03")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_serves_until_it_is_told_to_stop(tmp_path: Path, number: signal.Signals) -> None:
     with command(tmp_path, "--host", "127.0.0.1", "-p", "0") as process:
@@ -51,7 +51,7 @@ def test_it_serves_until_it_is_told_to_stop(tmp_path: Path, number: signal.Signa
             socket.create_connection(("127.0.0.1", port))
 
 
-@pytest.mark.shows("NS-02", "NS-03", "NS-04")
+@pytest.mark.shows("NS-02", "NS-03", "NS-04", "U-03", "X-19")
 def test_settings_of_file_and_options_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     conf = tmp_path / "namesrv.conf"
     conf.write_text("orderMessageEnable=true\nenableTopicList=false\nserverChannelMaxIdleTimeSeconds=9\n")

@@ -2,7 +2,9 @@
 
 import os
 import re
+import resource
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -63,6 +65,7 @@ def test_little_disk_is_claimed_before_there_is_data(tmp_path: Path) -> None:
         process.communicate(timeout=20)
 
 
+@pytest.mark.shows("BK-18")
 def test_broker_runs_with_a_conf_file_and_ends_cleanly(tmp_path: Path) -> None:
     conf = tmp_path / "broker.conf"
     conf.write_text(
@@ -84,6 +87,7 @@ def test_broker_runs_with_a_conf_file_and_ends_cleanly(tmp_path: Path) -> None:
     assert not (tmp_path / "store" / "abort").exists()
 
 
+@pytest.mark.shows("X-19")
 def test_settings_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["broker", "-p", "-n", "127.0.0.1:9876", "--set", "brokerName=me"]) == 0
     printed = capsys.readouterr().out.splitlines()
@@ -107,3 +111,40 @@ def test_bad_settings_end_with_a_sentence(
 ) -> None:
     assert main(arguments) == 2
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="only Linux shows the limits of a process")
+@pytest.mark.parametrize("command", ["broker", "namesrv", "start"])
+def test_as_many_connections_are_allowed_as_the_machine_allows(tmp_path: Path, command: str) -> None:
+    broker = ["--set", "bindAddress=127.0.0.1", "--set", "listenPort=0", "--set", "storePathRootDir=d"]
+    arguments = {
+        "broker": [*broker, "--set", "brokerIP1=127.0.0.1"],
+        "namesrv": ["--host", "127.0.0.1", "-p", "0"],
+        "start": ["--ephemeral", "--port", "0", "--broker-port", "0"],
+    }
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
+    try:
+        process = started(command, *arguments[command], cwd=tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    try:
+        lines_until(process, "Ctrl-C stops it." if command == "start" else "boot success")
+        assert resource.prlimit(process.pid, resource.RLIMIT_NOFILE) == (before[1], before[1])
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+
+
+@pytest.mark.shows("BK-01")
+def test_broker_that_cannot_start_closes_its_store_and_says_why(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        settings = [f"listenPort={port}", "bindAddress=127.0.0.1", "brokerIP1=127.0.0.1"]
+        words = [word for each in [*settings, "storePathRootDir=d"] for word in ("--set", each)]
+        process = started("broker", *words, cwd=tmp_path)
+        said, _ = process.communicate(timeout=20)
+    assert process.returncode == 2
+    assert f"127.0.0.1:{port}" in said
+    assert "Traceback" not in said
+    assert not (tmp_path / "d" / "abort").exists()

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tailfin.config import BrokerSettings, ConfigError
+from tailfin.config import BrokerSettings, ConfigError, ServerConfig
 from tailfin.config.broker import BrokerConfig
 
 SAMPLE = """\
@@ -46,6 +46,25 @@ def test_defaults_are_rocketmqs() -> None:
     )
     assert config.autoCreateTopicEnable
     assert not config.slaveReadEnable
+
+
+@pytest.mark.shows("CF-04")
+def test_defaults_of_a_server_are_rocketmqs_and_its_other_keys_are_taken() -> None:
+    config = ServerConfig()
+    assert (config.serverSelectorThreads, config.serverChannelMaxIdleTimeSeconds) == (3, 120)
+    assert (config.serverSocketSndBufSize, config.serverSocketRcvBufSize) == (0, 0)
+    of_java = {
+        "serverWorkerThreads": 8,
+        "serverCallbackExecutorThreads": 0,
+        "serverOnewaySemaphoreValue": 256,
+        "serverAsyncSemaphoreValue": 64,
+        "serverPooledByteBufAllocatorEnable": True,
+        "useEpollNativeSelector": False,
+    }
+    listed = BrokerSettings.of(of_java).all()
+    assert {key: listed[key] for key in of_java} == {
+        key: str(value).lower() for key, value in of_java.items()
+    }
 
 
 def test_keywords_win_over_the_file(tmp_path: Path) -> None:
@@ -105,6 +124,7 @@ def test_change_keeps_what_was_given_before() -> None:
     assert (settings.broker.listenPort, settings.broker.traceOn) == (7, False)
 
 
+@pytest.mark.shows("BK-08")
 def test_registration_period_is_moved_into_its_range() -> None:
     assert BrokerConfig(registerNameServerPeriod=1).registerNameServerPeriod == 10_000
     assert BrokerConfig(registerNameServerPeriod=10**6).registerNameServerPeriod == 60_000

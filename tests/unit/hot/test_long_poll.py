@@ -38,6 +38,7 @@ def test_a_held_pull_is_answered_by_the_message_that_arrives(node: Node, client:
     assert node.hot.pulled_offset(GROUP, TOPIC, 0) == 1
 
 
+@pytest.mark.shows("PL-18")
 def test_a_message_for_another_queue_wakes_nobody(node: Node, client: Client) -> None:
     number = hold(node, client)
     node.fill(3, queue_id=1)
@@ -67,6 +68,7 @@ def test_a_held_pull_is_answered_when_its_time_is_up(node: Node, client: Client)
     assert node.hot.held_pulls() == 0
 
 
+@pytest.mark.shows("PL-19")
 def test_without_long_polling_the_hold_is_short(tmp_path: Path) -> None:
     with (
         running(tmp_path, longPollingEnable=False, shortPollingTimeMills=50) as node,
@@ -100,6 +102,7 @@ def test_a_held_pull_of_a_client_that_left_is_let_go(node: Node) -> None:
     node.fill(1)
 
 
+@pytest.mark.shows("PL-18")
 def test_everyone_who_waits_on_a_queue_is_answered(node: Node) -> None:
     clients = [node.client() for _ in range(20)]
     numbers = [hold(node, client) for client in clients]

@@ -235,6 +235,19 @@ def test_a_reset_moves_the_next_pull_and_ignores_what_it_commits(node: Node, cli
     assert place(client.pull(queueOffset=1))[0] == 0
 
 
+@pytest.mark.shows("PL-08")
+def test_a_slave_leaves_an_offset_that_is_wrong_here_to_the_master(tmp_path: Path) -> None:
+    with running(tmp_path) as node:
+        node.fill(3)
+    with (
+        running(tmp_path, store={"brokerRole": "SLAVE"}, brokerId=1, slaveReadEnable=True) as node,
+        node.client() as client,
+    ):
+        reply = client.pull(queueOffset=9)
+        assert (place(reply)[0], place(reply)[2], reply.fields["suggestWhichBrokerId"]) == (20, 9, "0")
+        assert place(client.pull(queueOffset=3))[0] == 19
+
+
 def test_a_reader_behind_memory_is_sent_to_a_slave(tmp_path: Path) -> None:
     store = {"accessMessageInMemoryMaxRatio": 0}
     with running(tmp_path, store=store, slaveReadEnable=True) as node, node.client() as client:
@@ -254,6 +267,11 @@ def test_read_messages_are_counted(node: Node, client: Client) -> None:
     assert counters["GROUP_GET_NUMS"] == {f"{TOPIC}@{GROUP}": 4}
     assert counters["GROUP_GET_SIZE"] == {f"{TOPIC}@{GROUP}": size}
     assert counters["BROKER_GET_NUMS"] == {"DefaultCluster": 4}
+    assert (counters["READS_FOUND"], counters["READS_MISSED"]) == (
+        {"DefaultCluster": 1},
+        {"DefaultCluster": 1},
+    )
+    assert node.hot.slowest_read_ms() >= 0
 
 
 def test_a_oneway_pull_gets_no_answer(node: Node, client: Client) -> None:

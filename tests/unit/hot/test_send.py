@@ -38,7 +38,7 @@ def stored(node: Node, queue_id: int = 0, offset: int = 0) -> Message:
 
 
 @BOTH
-@pytest.mark.shows("RP-02", "SP-04", "SP-10", "SP-14", "SP-24")
+@pytest.mark.shows("RP-02", "SP-04", "SP-10", "SP-14", "SP-24", "SP-12")
 def test_a_send_is_stored_as_it_came_and_answered_with_its_place(
     node: Node, client: Client, kind: int
 ) -> None:
@@ -177,6 +177,7 @@ def test_a_store_that_takes_no_writes_says_so(node: Node, client: Client) -> Non
     assert client.send().code == 0
 
 
+@pytest.mark.shows("RM-26")
 def test_a_slave_is_busy_for_producers(tmp_path: Path) -> None:
     with running(tmp_path, store={"brokerRole": "SLAVE"}, brokerId=1) as node, node.client() as client:
         reply = client.send()

@@ -129,7 +129,7 @@ async def name_server(path: Path, **settings: object) -> AsyncIterator[Peer]:
             await peer.client.stop()
 
 
-@pytest.mark.shows("NS-31")
+@pytest.mark.shows("NS-31", "RP-06")
 @pytest.mark.parametrize("compressed", [False, True])
 @in_loop
 async def test_a_registered_topic_is_routed(tmp_path: Path, compressed: bool) -> None:
@@ -196,7 +196,7 @@ async def test_a_broker_goes_with_its_connection(tmp_path: Path) -> None:
         await peer.until_topics([])
 
 
-@pytest.mark.shows("NS-29")
+@pytest.mark.shows("NS-29", "RP-06")
 @in_loop
 async def test_a_broker_that_stops_says_goodbye(tmp_path: Path) -> None:
     async with name_server(tmp_path) as peer:
@@ -318,7 +318,7 @@ async def test_a_body_that_was_damaged_on_the_way_is_refused(tmp_path: Path) -> 
         assert await peer.topics() == []
 
 
-@pytest.mark.shows("NS-36", "NS-32")
+@pytest.mark.shows("NS-36", "NS-32", "RP-06")
 @in_loop
 async def test_key_values_are_set_read_listed_and_deleted(tmp_path: Path) -> None:
     order = {"namespace": "ORDER_TOPIC_CONFIG", "key": "T"}

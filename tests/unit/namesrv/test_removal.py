@@ -88,7 +88,7 @@ def test_a_connection_that_was_replaced_takes_nobody_along(tables: Tables) -> No
     assert removal.on_connection(tables, 1) == []
 
 
-@pytest.mark.shows("NS-25")
+@pytest.mark.shows("NS-25", "X-01")
 @pytest.mark.parametrize(
     ("timeout_ms", "now_ms", "dead"),
     [(None, 120_000, False), (None, 120_001, True), (10_000, 10_000, False), (10_000, 10_001, True)],

@@ -129,3 +129,22 @@ def test_an_answer_is_built_once_until_something_changes(tables: Tables) -> None
     assert changed != first
     assert answers.encoded("T", ACTING, None, standard=True) == changed
     assert answers.encoded("T", PLAIN, "x:1", standard=True) != changed
+
+
+def test_another_topics_change_costs_no_answer_that_is_kept(tables: Tables) -> None:
+    answers = Routes(tables)
+    first = answers.encoded("T", PLAIN, None, standard=True)
+    other = answers.encoded("V", PLAIN, None, standard=True)
+    take(tables, registration("broker-b", address="b:1", wrapper=topics("V", version=2, perm=4), zone="z2"))
+    take(tables, registration("broker-b", address="b:1", wrapper=topics("New", version=3), zone="z2"))
+    assert answers.encoded("T", PLAIN, None, standard=True) is first
+    assert answers.encoded("V", PLAIN, None, standard=True) != other
+
+
+def test_a_topic_that_went_and_came_back_has_a_new_answer(tables: Tables) -> None:
+    answers = Routes(tables)
+    before = answers.encoded("V", PLAIN, None, standard=True)
+    tables.drop_queues("V", "broker-b")
+    assert answers.encoded("V", PLAIN, None, standard=True) is None
+    take(tables, registration("broker-b", address="b:1", wrapper=topics("V", version=2, perm=4), zone="z2"))
+    assert answers.encoded("V", PLAIN, None, standard=True) != before

@@ -1,7 +1,11 @@
 import ipaddress
+import os
 import socket
 import struct
+import sys
 import threading
+from contextlib import ExitStack, suppress
+from pathlib import Path
 
 import pytest
 
@@ -153,3 +157,40 @@ def test_a_proxy_that_speaks_for_itself_keeps_its_address(header: bytes) -> None
         client.socket.sendall(header)
         client.ask(Frame(code=1))
         assert served.requests[0].peer == "{}:{}".format(*client.socket.getsockname())
+
+
+def sockets_here(port: int) -> list[socket.socket]:
+    """Duplicates of this process's own sockets whose near end is at a port."""
+    found = []
+    for entry in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            if entry.readlink().name.startswith("socket:"):
+                each = socket.socket(fileno=os.dup(int(entry.name)))
+                if each.family == socket.AF_INET and each.getsockname()[1] == port:
+                    found.append(each)
+                else:
+                    each.close()
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="only Linux shows a process its descriptors")
+@pytest.mark.shows("RM-03")
+def test_sockets_have_rocketmqs_options() -> None:
+    with (
+        serving(serverSocketSndBufSize=70_000, serverSocketRcvBufSize=80_000) as served,
+        Client(served.port) as client,
+        ExitStack() as stack,
+    ):
+        client.ask(Frame(code=1))
+        sockets = [stack.enter_context(each) for each in sockets_here(served.port)]
+        listening = {each.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN): each for each in sockets}
+        listener, accepted = listening[1], listening[0]
+        assert listener.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR)
+        assert not listener.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        # Of a listening socket this says how many clients may wait.
+        information = listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 32)
+        assert int.from_bytes(information[28:32], sys.byteorder) == 1024
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        # The kernel doubles what it is told, for its own books.
+        assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) == 140_000
+        assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) == 160_000

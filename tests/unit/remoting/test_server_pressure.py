@@ -46,7 +46,7 @@ def test_a_client_that_does_not_read_is_not_read_and_loses_nothing() -> None:
         assert greedy.ask(Frame(code=1, opaque=4)).opaque == 4
 
 
-@pytest.mark.shows("RM-30")
+@pytest.mark.shows("RM-30", "RP-08")
 def test_a_flood_of_one_kind_waits_while_another_is_served_and_none_is_lost() -> None:
     server = Server(
         ServerConfig.of(

@@ -10,6 +10,7 @@ import pytest
 from tailfin._engine import AppendRefused
 from tailfin.config import StoreConfig
 from tailfin.store import Store
+from tailfin.store import store as housekeeping
 
 SMALL: dict[str, Any] = {
     "mappedFileSizeCommitLog": 65536,
@@ -127,6 +128,28 @@ def test_a_lock_held_too_long_is_told_with_the_stacks_of_all_threads(
     if told:
         assert f"{held_ms} ms" in lines[0]
         assert f"thread {threading.get_ident()}" in lines[0]
+
+
+@pytest.mark.shows("BK-19")
+def test_a_store_looks_at_its_lock_often_and_cleans_now_and_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (housekeeping.TICK_S, housekeeping.FIRST_CLEANING_S) == (1, 60)
+    assert StoreConfig().cleanResourceInterval == 10_000
+    ticks: list[bool] = []
+    both = threading.Event()
+
+    def tick(store: Store, clean: bool) -> None:
+        ticks.append(clean)
+        if ticks.count(True) == 2 and ticks.count(False) > 2:
+            both.set()
+
+    monkeypatch.setattr(housekeeping, "TICK_S", 0.001)
+    monkeypatch.setattr(housekeeping, "FIRST_CLEANING_S", 0.02)
+    monkeypatch.setattr(Store, "_tick", tick)
+    with Store(tmp_path, **SMALL, cleanResourceInterval=20):
+        assert both.wait(10)
+    assert not ticks[0]
 
 
 @pytest.mark.shows("U-25", "ST-04")

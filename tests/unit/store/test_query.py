@@ -16,7 +16,7 @@ def keyed(store: Store) -> Store:
     return store
 
 
-@pytest.mark.shows("IX-11", "IX-14")
+@pytest.mark.shows("IX-11", "IX-14", "QY-03")
 def test_each_key_finds_its_messages_newest_first(keyed: Store) -> None:
     assert [each.body for each in keyed.query("T", "blue")] == [b"2", b"1"]
     assert [each.body for each in keyed.query("T", "order-1")] == [b"1"]

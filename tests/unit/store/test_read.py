@@ -1,4 +1,6 @@
+import struct
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +15,14 @@ def filled(store: Store) -> Store:
         store.append("T", f"{number}".encode(), tags="ab"[number % 2])
     assert store.wait_for("T", 0, 19, 5.0)
     return store
+
+
+@pytest.mark.shows("FI-01")
+def test_a_queue_holds_the_hash_of_each_tag(filled: Store) -> None:
+    filled.flush_queues()
+    file = Path(filled.config.storePathRootDir) / "consumequeue" / "T" / "0" / f"{0:020}"
+    units = struct.iter_unpack(">qiq", file.read_bytes()[:60])
+    assert [tag for _, _, tag in units] == [java_hash("a"), java_hash("b"), java_hash("a")]
 
 
 def test_a_read_returns_the_messages_from_an_offset_on(filled: Store) -> None:

@@ -2,7 +2,7 @@
 
 import importlib
 import pkgutil
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 
@@ -52,6 +52,26 @@ def test_a_send_travels_under_short_and_under_long_names() -> None:
     assert SEND.encode()["producerGroup"] == "PG"
     assert SendMessageRequestHeader.decode(SEND.encode()) == SEND
     assert SendMessageRequestHeader.decode(SEND.encode(short=True)) == SEND
+
+
+@pytest.mark.shows("SP-28")
+def test_a_producer_tells_everything_about_its_message() -> None:
+    told = replace(SEND, max_reconsume_times=16).encode()
+    assert set(told) == {
+        "producerGroup",
+        "topic",
+        "defaultTopic",
+        "defaultTopicQueueNums",
+        "queueId",
+        "sysFlag",
+        "bornTimestamp",
+        "flag",
+        "properties",
+        "reconsumeTimes",
+        "unitMode",
+        "batch",
+        "maxReconsumeTimes",
+    }
 
 
 def test_absent_fields_take_their_defaults_and_unknown_ones_are_ignored() -> None:

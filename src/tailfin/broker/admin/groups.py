@@ -78,7 +78,7 @@ class GroupAdmin:
         """List all groups with their settings, in one answer or in pages."""
         header = GetAllSubscriptionGroupRequestHeader.decode(request.fields)
         whole = self._broker.groups.snapshot()
-        table = whole.subscription_group_table
+        table = dict(sorted(whole.subscription_group_table.items()))
         total = len(table)
         if header.group_seq is not None and header.max_group_num:
             first = max(header.group_seq, 0)

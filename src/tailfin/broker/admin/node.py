@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tailfin.broker import latency
 from tailfin.broker.config_file import following
 from tailfin.config import files, properties
 from tailfin.config.setting import ConfigError
@@ -94,16 +95,19 @@ class NodeAdmin:
         puts, size = totals["put"], totals["put_bytes"]
         return {
             "putTps": recent.text("put"),
+            "getFoundTps": recent.text("found"),
+            "getMissTps": recent.text("missed"),
+            "getTotalTps": recent.text("read"),
             "getTransferredTps": recent.text("get"),
             "putMessageTimesTotal": str(puts),
             "putMessageSizeTotal": str(size),
             "putMessageAverageSize": str(size / puts if puts else 0.0),
-            "msgPutTotalYesterdayMorning": str(days.yesterday.get("put", 0)),
-            "msgPutTotalTodayMorning": str(days.today.get("put", 0)),
-            "msgPutTotalTodayNow": str(puts),
-            "msgGetTotalYesterdayMorning": str(days.yesterday.get("get", 0)),
-            "msgGetTotalTodayMorning": str(days.today.get("get", 0)),
-            "msgGetTotalTodayNow": str(totals["get"]),
+            "msgPutTotalYesterdayMorning": str(days.yesterday.get("users_put", 0)),
+            "msgPutTotalTodayMorning": str(days.today.get("users_put", 0)),
+            "msgPutTotalTodayNow": str(totals["users_put"]),
+            "msgGetTotalYesterdayMorning": str(days.yesterday.get("users_get", 0)),
+            "msgGetTotalTodayMorning": str(days.today.get("users_get", 0)),
+            "msgGetTotalTodayNow": str(totals["users_get"]),
         }
 
     def _store(self) -> dict[str, str]:
@@ -111,6 +115,7 @@ class NodeAdmin:
         stats, disk = store.stats(), disk_use(store.config)
         unflushed = store.max_physical_offset - store.flushed_offset
         first = store.message_at(store.min_physical_offset)
+        slowest = stats["slowest_put_ms"]
         table = {
             "commitLogMinOffset": store.min_physical_offset,
             "commitLogMaxOffset": store.max_physical_offset,
@@ -121,8 +126,11 @@ class NodeAdmin:
             "dispatchMaxBuffer": 0,
             "earliestMessageTimeStamp": first.store_timestamp if first else -1,
             "pageCacheLockTimeMills": stats["lock_held_ms"] if stats["lock_held_ms"] < 10_000_000 else 0,
-            "putMessageEntireTimeMax": stats["slowest_put_ms"],
-            "getMessageEntireTimeMax": 0,
+            "putMessageEntireTimeMax": slowest,
+            "putMessageDistributeTime": latency.distribution(stats["put_times"]),
+            "putLatency99": latency.share_within_ms(stats["put_times"], 0.99, slowest),
+            "putLatency999": latency.share_within_ms(stats["put_times"], 0.999, slowest),
+            "getMessageEntireTimeMax": self._broker.hot.slowest_read_ms(),
             "putMessageFailedTimes": sum(stats["refused"].values()),
             "remainHowManyDataToCommit": 0,
             "remainHowManyDataToFlush": f"{unflushed} B",

@@ -146,7 +146,7 @@ class TopicAdmin:
     def all(self, request: Request) -> Response:
         """List all topics with their settings, in one answer or in pages."""
         header = GetAllTopicConfigRequestHeader.decode(request.fields)
-        table = self._broker.topics.snapshot().topic_config_table
+        table = dict(sorted(self._broker.topics.snapshot().topic_config_table.items()))
         total = len(table)
         if header.topic_seq is not None and header.max_topic_num:
             first = max(header.topic_seq, 0)
