@@ -148,6 +148,7 @@ def read(session: Session, case: Case) -> None:
     turns: dict[str, Side] = {
         "java": lambda: checked("java"),
         "tailfin": lambda: checked("engine"),
+        "limit": lambda: session.run("engine", "walk", "store"),
         "python": lambda: checked("python"),
     }
     try:

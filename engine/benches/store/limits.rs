@@ -1,19 +1,25 @@
-//! What the machine itself allows: a plain copy into a mapped file, and one write with its sync.
+//! What the machine itself allows: a plain copy into a mapped file, a walk over the records in one, and one write
+//! with its sync.
 
 use std::fs::{self, File, OpenOptions};
+use std::hint::black_box;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use memmap2::{Advice, MmapMut, MmapOptions};
+use memmap2::{Advice, Mmap, MmapMut, MmapOptions};
 use tailfin_engine::message::crc::body_crc;
 use tailfin_engine::message::{Draft, Encoding, Stamp};
 
 use crate::Outcome;
 use crate::args::Args;
 use crate::measure::{Line, Timing, real};
+use crate::read::touched;
 
 const BLOCK: [u8; 4096] = [b'x'; 4096];
+const UNIT_BYTES: usize = 20;
+/// How far ahead the walk fetches records from memory.
+const WALK_AHEAD: usize = 8;
 
 /// Copy as many records as `append` writes, of the same size, into a new file: faulting its pages in on the
 /// way, and with all of them there before the clock starts.
@@ -107,4 +113,73 @@ pub fn fdatasync(dir: &Path, args: &Args) -> Outcome<Line> {
         .real("p50Ms", ms(times[count / 2]))
         .real("p99Ms", ms(times[count * 99 / 100]))
         .real("perSecond", real(count as u64) / total.as_secs_f64()))
+}
+
+/// Touch every record of a store that `fill` made, queue after queue, straight from the maps: what reading costs
+/// when nothing is checked, limited or kept.
+pub fn walk(dir: &Path, args: &Args) -> Outcome<Line> {
+    let log: Vec<Mmap> = files_of(&dir.join("commitlog"))?
+        .iter()
+        // SAFETY: nobody writes to the store meanwhile.
+        .map(|path| File::open(path).and_then(|file| unsafe { Mmap::map(&file) }))
+        .collect::<Result<_, _>>()?;
+    let mut line = walk_once(dir, &log, args.number("queues", 8)?)?;
+    for _ in 0..args.number("runs", 2)? {
+        line = walk_once(dir, &log, args.number("queues", 8)?)?;
+    }
+    Ok(line)
+}
+
+fn walk_once(dir: &Path, log: &[Mmap], queues: u64) -> Outcome<Line> {
+    let timing = Timing::start();
+    let (mut messages, mut sink) = (0, 0);
+    for queue_id in 0..queues {
+        let queue = dir.join("consumequeue").join(str::from_utf8(crate::messages::TOPIC)?);
+        for path in files_of(&queue.join(queue_id.to_string()))? {
+            let bytes = fs::read(path)?;
+            let units = bytes.as_chunks::<UNIT_BYTES>().0;
+            for (index, unit) in units.iter().enumerate() {
+                if let Some(record) = units.get(index + WALK_AHEAD).and_then(|soon| record_of(log, soon)) {
+                    prefetch(record);
+                }
+                let Some(record) = record_of(log, unit) else { break };
+                sink ^= touched(record);
+                messages += 1;
+            }
+        }
+    }
+    let seconds = timing.seconds();
+    black_box(sink);
+    Ok(Line::of("walk")
+        .count("messages", messages)
+        .real("seconds", seconds)
+        .real("perSecond", real(messages) / seconds)
+        .real("cpuSecondsPerMillion", timing.cpu_seconds() / real(messages) * 1e6))
+}
+
+fn files_of(dir: &Path) -> Outcome<Vec<PathBuf>> {
+    let mut paths = fs::read_dir(dir)?.map(|entry| Ok(entry?.path())).collect::<Outcome<Vec<_>>>()?;
+    paths.sort();
+    Ok(paths)
+}
+
+/// The record that a unit of a queue leads to; `None` for a unit that was never written.
+fn record_of<'a>(log: &'a [Mmap], unit: &[u8; UNIT_BYTES]) -> Option<&'a [u8]> {
+    let (offset, rest) = unit.split_first_chunk()?;
+    let (size, _) = rest.split_first_chunk()?;
+    let (offset, size) = (u64::from_be_bytes(*offset) as usize, u32::from_be_bytes(*size) as usize);
+    let file = log.first()?.len();
+    let from = offset % file;
+    log.get(offset / file)?.get(from..from + size).filter(|_| size > 0)
+}
+
+fn prefetch(record: &[u8]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in record.chunks(64) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch changes nothing and never faults.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = record;
 }

@@ -22,7 +22,7 @@ use measure::Line;
 pub type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 const CASES: &str =
-    "append, batch, syncflush, memcpy, fdatasync, fill, read, recover, make-queues, open-queues, large";
+    "append, batch, syncflush, memcpy, fdatasync, fill, read, walk, recover, make-queues, open-queues, large";
 
 fn main() -> ExitCode {
     match run() {
@@ -46,6 +46,7 @@ fn run() -> Outcome<()> {
         "fdatasync" => limits::fdatasync(&dir, &args)?.print(),
         "fill" => recover::fill(&dir, &args)?,
         "read" => read::read(&dir, &args)?,
+        "walk" => limits::walk(&dir, &args)?.print(),
         "recover" => recover::recover(&dir, &args)?,
         "make-queues" => queues::make(&dir, &args)?.print(),
         "open-queues" => queues::open(&dir, &args)?.print(),
