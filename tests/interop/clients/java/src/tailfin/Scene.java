@@ -119,6 +119,8 @@ final class Scene implements AutoCloseable {
         consumer.setNamesrvAddr(namesrv);
         consumer.setInstanceName(name(instance));
         consumer.setPersistConsumerOffsetInterval(500);
+        // What the listener has just seen is committed too.
+        consumer.setAwaitTerminationMillisWhenShutdown(5_000);
         consumer.setConsumeThreadMin(2);
         consumer.setConsumeThreadMax(2);
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
