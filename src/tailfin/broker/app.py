@@ -5,7 +5,7 @@ import contextlib
 import logging
 import shutil
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -338,12 +338,12 @@ class Broker:
     def _persist_offsets(self) -> None:
         self.offsets.persist_if_changed()
 
-    async def _every(self, seconds: float, act: Callable[[], object | Awaitable[object]]) -> None:
+    async def _every(self, seconds: float, act: Callable[[], object]) -> None:
         while True:
             await asyncio.sleep(seconds)
             try:
                 act()
-            except Exception:
+            except Exception:  # one bad turn must not end a timer that others rely on
                 log.exception("a timer of the broker failed; it goes on")
 
 

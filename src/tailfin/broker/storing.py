@@ -1,6 +1,7 @@
 """Storing a message from Python, and what each outcome is called on the wire."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from tailfin.broker import names
@@ -103,12 +104,7 @@ async def put(store: Store, draft: Draft) -> Outcome:
             wait=draft.properties.get(WAIT, "true") != "false",
         )
 
-    try:
-        return Outcome(ResponseCode.SUCCESS, None, await asyncio.to_thread(append))
-    except AppendRefused as refused:
-        return refusal(store, refused)
-    except ValueError as error:
-        return Outcome(ResponseCode.MESSAGE_ILLEGAL, f"the message is illegal: {error}", None)
+    return await _outcome(store, "message", append)
 
 
 async def put_batch(store: Store, draft: Draft) -> Outcome:
@@ -123,12 +119,16 @@ async def put_batch(store: Store, draft: Draft) -> Outcome:
             born_host=draft.born_host,
         )
 
+    return await _outcome(store, "batch", append)
+
+
+async def _outcome(store: Store, what: str, append: Callable[[], Appended]) -> Outcome:
     try:
         return Outcome(ResponseCode.SUCCESS, None, await asyncio.to_thread(append))
     except AppendRefused as refused:
         return refusal(store, refused)
     except ValueError as error:
-        return Outcome(ResponseCode.MESSAGE_ILLEGAL, f"the batch is illegal: {error}", None)
+        return Outcome(ResponseCode.MESSAGE_ILLEGAL, f"the {what} is illegal: {error}", None)
 
 
 _STORED_ANYWAY = {

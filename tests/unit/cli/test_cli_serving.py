@@ -113,7 +113,6 @@ def test_bad_settings_end_with_a_sentence(
     assert says in capsys.readouterr().err
 
 
-@pytest.mark.skipif(not Path("/proc").exists(), reason="only Linux shows the limits of a process")
 @pytest.mark.parametrize("command", ["broker", "namesrv", "start"])
 def test_as_many_connections_are_allowed_as_the_machine_allows(tmp_path: Path, command: str) -> None:
     broker = ["--set", "bindAddress=127.0.0.1", "--set", "listenPort=0", "--set", "storePathRootDir=d"]

@@ -115,6 +115,7 @@ final class PullScenarios {
             }
         });
         waiting.start();
+        // No client is told that its pull is held; this is the time in which a wrong answer would come.
         Thread.sleep(500);
         saw.put("stillWaiting", waiting.isAlive());
         scene.producer.send(Scene.message(topic, 0), queue);
