@@ -72,7 +72,9 @@ class StoreFiles:
             lock=paths["lockFile"],
         )
         if not found.log.is_dir():
-            raise NoStore(f"{path} holds no store: there is no {found.log.name} folder in it")
+            inside = sorted(str(each.parent) for each in path.glob(f"*/{found.log.name}"))
+            hint = f"; did you mean {inside[0]}?" if inside else ""
+            raise NoStore(f"{path} holds no store: there is no {found.log.name} folder in it{hint}")
         return found
 
 

@@ -320,6 +320,14 @@ def test_a_path_without_a_store_is_exit_code_2(
     assert os.listdir(tmp_path) == []  # noqa: PTH208 - nothing was made
 
 
+def test_a_folder_with_a_store_in_it_is_no_store_but_leads_to_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "broker-a" / "commitlog").mkdir(parents=True)
+    assert main(["store", "verify", str(tmp_path)]) == 2
+    assert f"did you mean {tmp_path / 'broker-a'}?" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("verb", ["inspect", "verify", "dump"])
 def test_help_shows_examples(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
