@@ -4,9 +4,10 @@ import asyncio
 import contextlib
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from tailfin.broker.app import Broker
 from tailfin.broker.groups import GroupTable
@@ -28,6 +29,8 @@ from tailfin.wire.codes import Code, ResponseCode
 from tailfin.wire.frame import Frame
 from tailfin.wire.headers.pull import PullMessageRequestHeader
 from tailfin.wire.headers.send import SendMessageRequestHeader
+
+Found = TypeVar("Found")
 
 
 def left_by_a_kill(folder: Path, tmp_path: Path) -> tuple[TopicTable, GroupTable]:
@@ -134,6 +137,15 @@ class Talker:
         )
         return await self.ask(Code.PULL_MESSAGE, header.encode())
 
+    async def read(self, topic: str, count: int, *, queue_id: int = 0) -> list[Message]:
+        """Pull what was sent; a message can be read a moment after its send was answered."""
+
+        async def there() -> list[Message]:
+            found = messages((await self.pull(topic, queue_id=queue_id)).body)
+            return found if len(found) >= count else []
+
+        return await eventually(there)
+
     async def beat(
         self,
         group: str = "G",
@@ -193,9 +205,8 @@ async def running(data: Path, **settings: object) -> AsyncIterator[tuple[Node, B
             await talker.client.stop()
 
 
-async def eventually(condition: object, seconds: float = 15.0) -> object:
+async def eventually(condition: Callable[[], Awaitable[Found]], seconds: float = 15.0) -> Found:
     """Await an async condition until it gives something true."""
-    assert callable(condition)
     async with asyncio.timeout(seconds):
         while not (found := await condition()):
             await asyncio.sleep(0.02)

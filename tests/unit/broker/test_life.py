@@ -19,7 +19,7 @@ from tailfin.wire import fastjson, version
 from tailfin.wire.codes import Code, ResponseCode
 from tailfin.wire.error import RemotingError
 from tailfin.wire.frame import Frame
-from tests.unit.broker.talking import OK, Talker, eventually, left_by_a_kill, messages, running
+from tests.unit.broker.talking import OK, Talker, eventually, left_by_a_kill, running
 from tests.unit.loops import in_loop
 
 
@@ -114,7 +114,7 @@ async def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
         assert broker.topics.version == version
         assert {"T", "%RETRY%G"} <= {topic.topic_name for topic in broker.topics.all()}
         assert "G" in broker.groups
-        assert [m.body for m in messages((await talker.pull("T")).body)] == [b"kept"]
+        assert [m.body for m in await talker.read("T", 1)] == [b"kept"]
 
 
 @in_loop
@@ -235,7 +235,7 @@ async def test_broker_that_leaves_sends_new_clients_away_from_sends_and_pulls_to
     assert (await old.send("T", b"after")).code == OK
     commit = {"consumerGroup": "G", **place, "commitOffset": 1}
     assert (await old.ask(Code.UPDATE_CONSUMER_OFFSET, commit)).code == OK
-    assert [m.body for m in messages((await old.pull("T")).body)] == [b"before", b"after"]
+    assert [m.body for m in await old.read("T", 2)] == [b"before", b"after"]
     stopping.cancel()
     for talker in (new, old):
         await talker.client.stop()

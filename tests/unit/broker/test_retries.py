@@ -7,7 +7,7 @@ import pytest
 from tailfin.broker.schedule import delays_ms
 from tailfin.config import StoreConfig
 from tailfin.wire.codes import Code, ResponseCode
-from tests.unit.broker.talking import OK, eventually, messages, running
+from tests.unit.broker.talking import OK, eventually, running
 from tests.unit.loops import in_loop
 
 FAST = {"messageDelayLevel": "1s 1s 1s 1s"}
@@ -25,7 +25,7 @@ async def test_message_handed_back_comes_again_from_the_retry_topic(tmp_path: Pa
             return broker.store.max_offset("%RETRY%G", 0) == 1
 
         await eventually(again)
-        (message,) = messages((await talker.pull("%RETRY%G")).body)
+        (message,) = await talker.read("%RETRY%G", 1)
         assert (message.body, message.reconsume_times, message.unique_key) == (b"hard", 1, "u")
         assert message.get_property("RETRY_TOPIC") == "T"
         assert message.get_property("ORIGIN_MESSAGE_ID") == sent.fields["msgId"]

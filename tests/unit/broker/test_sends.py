@@ -13,7 +13,7 @@ from tailfin.store import AppendRefused, Store
 from tailfin.wire.bodies.routes import TopicRouteData
 from tailfin.wire.codes import Code, ResponseCode
 from tailfin.wire.error import RemotingError
-from tests.unit.broker.talking import OK, eventually, left_by_a_kill, messages, running
+from tests.unit.broker.talking import OK, eventually, left_by_a_kill, running
 from tests.unit.loops import in_loop, until
 
 
@@ -34,8 +34,7 @@ async def test_first_message_makes_its_topic_everywhere(tmp_path: Path) -> None:
         kept = left_by_a_kill(broker.config_folder, tmp_path)[0].get("Orders")
         assert kept is not None
         assert kept.write_queue_nums == 4
-        pulled = await talker.pull("Orders")
-        assert [m.body for m in messages(pulled.body)] == [b"one"]
+        assert [m.body for m in await talker.read("Orders", 1)] == [b"one"]
 
 
 @pytest.mark.shows("SP-07", "TP-05")
@@ -125,12 +124,7 @@ async def test_hooks_see_sends_before_and_after_and_can_refuse(tmp_path: Path) -
         remove()
         assert (await talker.send("Hooked", b"bad")).code == OK
 
-        async def all_there() -> bool:
-            return len(messages((await talker.pull("Hooked")).body)) == 3
-
-        await eventually(all_there)
-        stored = messages((await talker.pull("Hooked")).body)
-        assert [(m.body, m.get_property("by")) for m in stored] == [
+        assert [(m.body, m.get_property("by")) for m in await talker.read("Hooked", 3)] == [
             (b"first", None),
             (b"good", "hook"),
             (b"bad", None),
@@ -151,7 +145,7 @@ async def test_delayed_message_arrives_when_its_time_has_come(tmp_path: Path) ->
             return broker.store.max_offset("T", 2) == 1
 
         await eventually(arrived)
-        (message,) = messages((await talker.pull("T", queue_id=2)).body)
+        (message,) = await talker.read("T", 1, queue_id=2)
         assert (message.body, message.tags) == (b"later", "a")
         assert broker.store.max_offset("SCHEDULE_TOPIC_XXXX", 1) == 1
     async with running(tmp_path, messageDelayLevel="1s 1h") as (_, broker, talker):
