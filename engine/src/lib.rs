@@ -1,11 +1,13 @@
 //! Tailfin's engine. Python decides, the engine moves bytes.
 //!
+//! - `delay`: messages that wait for their time, by level and by timer
 //! - `message`: the stored-message layout, properties, batches, ids and hashes
 //! - `load`: the load generator
 //! - `log`: mapped files, append, queues, index, flush, dispatch, recovery
 //! - `net`: sockets, frames, headers, TLS, and the way to those who answer
 //! - `py`: the only files that know Python
 
+pub mod delay;
 pub mod error;
 pub mod hot;
 pub mod load;

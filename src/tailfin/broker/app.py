@@ -43,7 +43,6 @@ from tailfin.wire.bodies.topics import TopicConfig
 log = logging.getLogger("tailfin.broker")
 
 SCAN_CLIENTS_S = 10.0
-PERSIST_DELAYS_S = 10.0
 REGISTER_AT_START_S = 3.0
 VIP_PORT_BELOW = 2
 NO_SYSTEM_TOPICS = "_WITHOUT_SYSTEM_TOPIC"
@@ -107,7 +106,7 @@ class Broker:
         self.groups = GroupTable(folder, self.config)
         self.hot = HotPath(self.store, hot_options(self.config))
         self.offsets = ConsumerOffsets(folder, self.config, self.hot)
-        self.schedule = Schedule(folder, self.store)
+        self.schedule = Schedule(folder, self.store, self.count_delivered)
         for part in (self.topics, self.groups, self.offsets, self.schedule):
             part.load()
         self.rulebook = Rulebook(self.hot, self.topics, self.groups, self.hooks)
@@ -182,10 +181,9 @@ class Broker:
             )
         ]
         if not self.is_slave:
-            self._timers.append(asyncio.create_task(self.schedule.run()))
-            self._timers.append(
-                asyncio.create_task(self._every(PERSIST_DELAYS_S, self.schedule.persist_if_changed))
-            )
+            self._timers += [
+                asyncio.create_task(each) for each in (self.schedule.run(), self.schedule.keep())
+            ]
 
     async def stop(self) -> None:
         """Say goodbye to the name servers, finish what is under way, write everything down."""
@@ -293,6 +291,13 @@ class Broker:
         self.count("TOPIC_PUT_NUMS", topic, appended.count)
         self.count("TOPIC_PUT_SIZE", topic, appended.size)
         self.count("BROKER_PUT_NUMS", self.config.brokerClusterName, appended.count)
+
+    def count_delivered(self, stored: list[tuple[str, int, int]]) -> None:
+        """Count delayed messages that the engine stored where they belong."""
+        for topic, messages, size in stored:
+            self.count("TOPIC_PUT_NUMS", topic, messages)
+            self.count("TOPIC_PUT_SIZE", topic, size)
+            self.count("BROKER_PUT_NUMS", self.config.brokerClusterName, messages)
 
     def counters(self) -> dict[str, dict[str, int]]:
         """Return every counter: the engine's, and Python's own."""

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from tailfin.broker.schedule import delays_ms
 from tailfin.config import StoreConfig
 from tailfin.wire.codes import Code, ResponseCode
 from tests.unit.broker.talking import OK, eventually, running
@@ -104,7 +103,7 @@ async def test_every_failure_waits_longer_until_there_were_too_many(
 @pytest.mark.shows("RT-02", "RT-03", "N-10")
 def test_sixteen_retries_take_four_hours_and_three_quarters() -> None:
     minutes = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 20, 30, 60, 120]
-    retries = delays_ms(StoreConfig().messageDelayLevel)[2:18]
+    retries = StoreConfig().delays_ms()[2:18]
     assert retries == [10_000, 30_000, *(minute * 60_000 for minute in minutes)]
     assert sum(retries) == (4 * 3600 + 45 * 60 + 40) * 1000
 
