@@ -1,10 +1,12 @@
 """Where each group stands in each queue: held by the hot path, kept in `consumerOffset.json`."""
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tailfin.broker.config_file import ConfigFile, first_version, following
 from tailfin.config.broker import BrokerConfig
+from tailfin.rounds import Rounds
 from tailfin.wire.bodies.groups import ConsumerOffsetSerializeWrapper
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ class ConsumerOffsets:
         self._file = ConfigFile(folder / "consumerOffset.json", ConsumerOffsetSerializeWrapper)
         self._persisted = hot.offsets_version()
         self._counted = self._persisted
+        self._rounds = Rounds(self._write)
 
     def load(self) -> None:
         """Read the file into the hot path."""
@@ -36,6 +39,9 @@ class ConsumerOffsets:
     def snapshot(self) -> ConsumerOffsetSerializeWrapper:
         """Return the table as the file holds it."""
         self._count_version()
+        return self._content()
+
+    def _content(self) -> ConsumerOffsetSerializeWrapper:
         return ConsumerOffsetSerializeWrapper(
             offset_table={
                 key: dict(sorted(queues.items())) for key, queues in sorted(self._hot.offsets().items())
@@ -43,14 +49,16 @@ class ConsumerOffsets:
             data_version=self.version,
         )
 
-    def persist_if_changed(self) -> bool:
-        """Write the file when a commit came since the last time."""
+    async def persist_if_changed(self) -> None:
+        """Write the file when a commit came since the last time, by another thread."""
+        await self._rounds.served()
+
+    async def _write(self) -> None:
         now = self._hot.offsets_version()
-        if now == self._persisted:
-            return False
-        self._file.write(self.snapshot())
-        self._persisted = now
-        return True
+        if now != self._persisted:
+            self._count_version()
+            await asyncio.to_thread(lambda: self._file.write(self._content()))
+            self._persisted = now
 
     def _count_version(self) -> None:
         now = self._hot.offsets_version()
