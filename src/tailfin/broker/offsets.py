@@ -12,8 +12,6 @@ from tailfin.wire.bodies.groups import ConsumerOffsetSerializeWrapper
 if TYPE_CHECKING:
     from tailfin.remoting import HotPath
 
-SEPARATOR = "@"
-
 
 class ConsumerOffsets:
     """Offsets of consumer groups; commits happen in the hot path, files and admin questions here."""
@@ -84,20 +82,16 @@ class ConsumerOffsets:
 
     def of(self, group: str, topic: str) -> dict[int, int]:
         """Return a group's offsets on a topic, by queue."""
-        return self._hot.offsets().get(f"{topic}{SEPARATOR}{group}", {})
+        return self._hot.offsets_of(group, topic)
 
     def topics_of(self, group: str) -> list[str]:
         """Topics on which a group has offsets."""
-        return sorted(topic for topic, of_group in self._pairs() if of_group == group)
+        return self._hot.topics_with_offsets(group)
 
     def groups_of(self, topic: str) -> list[str]:
         """Groups that have offsets on a topic."""
-        return sorted(group for of_topic, group in self._pairs() if of_topic == topic)
+        return self._hot.groups_with_offsets(topic)
 
     def drop(self, *, topic: str | None = None, group: str | None = None) -> None:
         """Forget the offsets of a topic, of a group, or of one group on one topic."""
         self._hot.drop_offsets(topic=topic, group=group)
-
-    def _pairs(self) -> list[tuple[str, str]]:
-        pairs = (key.split(SEPARATOR) for key in self._hot.offsets())
-        return [(pair[0], pair[1]) for pair in pairs if len(pair) == 2]
