@@ -565,6 +565,12 @@ class HotPath:
         """Where the group's last pull of the queue ended."""
     def reset_offset(self, group: str, topic: str, queue_id: int, offset: int) -> None:
         """Answer the next pull with `PULL_OFFSET_MOVED` to this offset, and ignore commits until then."""
+    def offsets_of(self, group: str, topic: str) -> dict[int, int]:
+        """Return the committed offsets of a group on a topic, by queue."""
+    def topics_with_offsets(self, group: str) -> list[str]:
+        """Topics on which a group has committed offsets, sorted."""
+    def groups_with_offsets(self, topic: str) -> list[str]:
+        """Groups that have committed offsets on a topic, sorted."""
     def offsets(self) -> dict[str, dict[int, int]]:
         """All committed offsets: `topic@group` to queue to offset, as `consumerOffset.json` holds them."""
     def offsets_version(self) -> int:

@@ -180,7 +180,7 @@ impl Appender<'_> {
         let (start, space) = self.space_for(total)?;
         // SAFETY: as in `append_batch`.
         let out = unsafe { slice::from_raw_parts_mut(space, total) };
-        let mut places = Vec::with_capacity(messages.len());
+        let mut all = Vec::with_capacity(messages.len());
         let mut at = 0;
         for (message, queue) in messages.iter().zip(queues) {
             let len = message.encoded_len();
@@ -198,22 +198,22 @@ impl Appender<'_> {
                     store_timestamp: placed.store_timestamp,
                 },
             );
-            places.push(placed);
+            all.push(placed);
             at += len;
         }
         if let Err(failure) = self.reveal(messages, out) {
-            for ((message, queue), placed) in messages.iter().zip(queues).zip(&places).rev() {
+            for ((message, queue), placed) in messages.iter().zip(queues).zip(&all).rev() {
                 if message.takes_queue_offset() {
                     queue.set_next(placed.queue_offset);
                 }
             }
             return Err(failure);
         }
-        for (queue, placed) in queues.iter().zip(&places) {
+        for (queue, placed) in queues.iter().zip(&all) {
             queue.count_put(1, placed.size);
         }
         self.publish(start + total as u64);
-        Ok(places)
+        Ok(all)
     }
 
     /// Let records that were written hidden, one after another, be seen: the first one last, since nothing

@@ -162,6 +162,21 @@ impl HotPath {
         py.detach(|| self.path.reset_offset(place(group, topic, queue_id), offset));
     }
 
+    /// The committed offsets of a group on a topic, by queue.
+    fn offsets_of(&self, group: &str, topic: &str) -> BTreeMap<i32, i64> {
+        self.path.offsets.of(topic.as_bytes(), group.as_bytes())
+    }
+
+    /// Topics on which a group has committed offsets, sorted.
+    fn topics_with_offsets(&self, group: &str) -> Vec<String> {
+        self.path.offsets.topics_of(group.as_bytes())
+    }
+
+    /// Groups that have committed offsets on a topic, sorted.
+    fn groups_with_offsets(&self, topic: &str) -> Vec<String> {
+        self.path.offsets.groups_of(topic.as_bytes())
+    }
+
     /// All committed offsets: `topic@group` to queue to offset, as `consumerOffset.json` holds them.
     fn offsets(&self, py: Python<'_>) -> HashMap<String, BTreeMap<i32, i64>> {
         py.detach(|| self.path.offsets.snapshot().into_iter().collect())

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import inspect
 import logging
 import shutil
 from collections import Counter
@@ -179,7 +180,7 @@ class Broker:
             asyncio.create_task(each)
             for each in (
                 self.registration.run(),
-                self._every(config.flushConsumerOffsetInterval / 1000, self._persist_offsets),
+                self._every(config.flushConsumerOffsetInterval / 1000, self.offsets.persist_if_changed),
                 self._every(SCAN_CLIENTS_S, self.membership.scan),
                 self._every(SAMPLE_S, self.sample),
                 self._every(LOOK_EVERY_S, lambda: stop_the_slow(self)),
@@ -217,11 +218,9 @@ class Broker:
         for table in (self.topics.file, self.groups.file):
             with _said_at_the_stop():
                 await table.close()
-        for write in (
-            self.offsets.persist_if_changed,
-            self.schedule.persist_if_changed,
-            self.transactions.counts.persist_if_changed,
-        ):
+        with _said_at_the_stop():
+            await self.offsets.persist_if_changed()
+        for write in (self.schedule.persist_if_changed, self.transactions.counts.persist_if_changed):
             with _said_at_the_stop():
                 write()
 
@@ -346,14 +345,12 @@ class Broker:
         usage = shutil.disk_usage(self.settings.store.paths()["storePathCommitLog"])
         return usage.total, usage.free
 
-    def _persist_offsets(self) -> None:
-        self.offsets.persist_if_changed()
-
     async def _every(self, seconds: float, act: Callable[[], object]) -> None:
         while True:
             await asyncio.sleep(seconds)
             try:
-                act()
+                if inspect.isawaitable(doing := act()):
+                    await doing
             except Exception:  # one bad turn must not end a timer that others rely on
                 log.exception("a timer of the broker failed; it goes on")
 

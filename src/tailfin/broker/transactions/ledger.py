@@ -1,8 +1,8 @@
 """Which halves are open.
 
-Everything before `first` is closed; of what follows, the closed ones are known by number. Both positions are
-the offsets of RocketMQ's group for transactions, in `consumerOffset.json`: they only say from where to read
-after a start, for the op records in the log say the rest.
+Everything before `first` is closed; of what follows, the closed ones are known by number. Where to begin in
+the half topic and in the op topic stands in `consumerOffset.json`, as the offsets of RocketMQ's group for
+transactions: they only save reading after a start, for the op records in the log say everything.
 """
 
 import logging
@@ -131,6 +131,9 @@ class Ledger:
             self.first += 1
         while self._ops and self._ops[0][1] < self.first:
             self._first_op = self._ops.popleft()[0] + 1
+
+    def publish(self) -> None:
+        """Commit both positions: the file must never skip an op record, but not the halves that it closes."""
         for topic, offset in ((names.HALF_TOPIC, self.first), (names.OP_TOPIC, self._first_op)):
             if offset != (self._offsets.get(names.TRANSACTION_GROUP, topic, halves.QUEUE) or 0):
                 self._offsets.commit(names.TRANSACTION_GROUP, topic, halves.QUEUE, offset)

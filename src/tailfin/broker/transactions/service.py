@@ -26,6 +26,7 @@ class Transactions:
         self.counts = OpenCounts(broker.config_folder, broker.hot)
         self.closer = Closer(broker.store, self.ledger, broker.config.transactionOpMsgMaxSize)
         self.checks = Checks(broker, self.ledger, self.closer, self.counts)
+        broker.offsets.before_write = self.ledger.publish
 
     def load(self) -> None:
         """Find out from the store what is open; a slave does so again when it becomes master."""
