@@ -4,6 +4,7 @@ mod codec;
 mod delay;
 mod enter;
 mod errors;
+mod held_draft;
 mod hot;
 mod load;
 mod message;
