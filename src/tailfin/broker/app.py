@@ -27,14 +27,17 @@ from tailfin.broker.offsets import ConsumerOffsets
 from tailfin.broker.protection import LOOK_EVERY_S, stop_the_slow
 from tailfin.broker.pull import Pulls
 from tailfin.broker.query import Queries
+from tailfin.broker.recall import Recalls
 from tailfin.broker.registration import Registration
 from tailfin.broker.retry import Retry
 from tailfin.broker.rulebook import Rulebook
 from tailfin.broker.schedule import Schedule
 from tailfin.broker.send import Sends
 from tailfin.broker.stats import SAMPLE_S, Days, Recent, Stats
+from tailfin.broker.timer import Timers
 from tailfin.broker.topics import TopicTable
 from tailfin.broker.transactions import Transactions
+from tailfin.broker.waiting import Waiting
 from tailfin.config.broker import BrokerConfig, BrokerSettings
 from tailfin.config.hot import hot_options
 from tailfin.remoting import Client, Hook, HotPath, Server
@@ -109,7 +112,9 @@ class Broker:
         self.hot = HotPath(self.store, hot_options(self.config))
         self.offsets = ConsumerOffsets(folder, self.config, self.hot)
         self.schedule = Schedule(folder, self.store, self.count_delivered)
-        for part in (self.topics, self.groups, self.offsets, self.schedule):
+        self.timers = Timers(self)
+        self.waiting = Waiting(self)
+        for part in (self.topics, self.groups, self.offsets, self.schedule, self.timers):
             part.load()
         self.rulebook = Rulebook(self.hot, self.topics, self.groups, self.hooks)
         self.rulebook.push_all()
@@ -140,6 +145,8 @@ class Broker:
             Progress(self),
             Connections(self),
             NodeAdmin(self),
+            self.timers,
+            Recalls(self),
             *self.transactions.handlers(),
         )
         self.server.on_closed(lambda event: self.clients.closed(event.connection))
@@ -187,7 +194,13 @@ class Broker:
             )
         ]
         if not self.is_slave:
-            masters = (self.schedule.run(), self.schedule.keep(), self.transactions.checks.run())
+            masters = (
+                self.schedule.run(),
+                self.schedule.keep(),
+                self.timers.run(),
+                self.timers.keep(),
+                self.transactions.checks.run(),
+            )
             self._timers += [asyncio.create_task(each) for each in masters]
 
     async def stop(self) -> None:
@@ -216,7 +229,8 @@ class Broker:
                 await table.close()
         with _said_at_the_stop():
             await self.offsets.persist_if_changed()
-        for write in (self.schedule.persist_if_changed, self.transactions.counts.persist_if_changed):
+        counts = self.transactions.counts
+        for write in (self.schedule.persist_if_changed, self.timers.persist, counts.persist_if_changed):
             with _said_at_the_stop():
                 write()
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from tailfin.broker import names
 from tailfin.broker.hooks import SendContext
+from tailfin.broker.recall import Handle
 from tailfin.broker.storing import (
     DELAY,
-    TIMER_KEYS,
     UNIQUE_KEY,
     Draft,
     Outcome,
@@ -19,6 +19,7 @@ from tailfin.broker.storing import (
     put_batch,
 )
 from tailfin.broker.transactions.halves import TRANSACTION_ID, half_of, is_prepared
+from tailfin.broker.waiting import delay_level, is_timed
 from tailfin.remoting import Request, Response, handles
 from tailfin.wire.bodies.topics import Perm, TopicConfig, TopicFilterType, TopicSysFlag
 from tailfin.wire.codes import Code, ResponseCode
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 MULTI_TAGS = 0x2
 DLQ_QUEUES = 1
+START_DELIVER = "__STARTDELIVERTIME"
 
 
 class Sends:
@@ -59,11 +61,13 @@ class Sends:
             return Response(error.code, error.remark, fields=marks)
         if outcome.appended is None:
             return Response(outcome.code, outcome.remark, fields=marks)
+        handle = Handle.of(draft, broker.config.brokerName)
         answer = SendMessageResponseHeader(
             msg_id=outcome.appended.message_id,
             queue_id=draft.queue_id,
             queue_offset=outcome.appended.queue_offset,
             transaction_id=draft.properties.get(UNIQUE_KEY),
+            recall_handle=handle.encode() if handle else None,
         )
         return Response(outcome.code, outcome.remark, fields={**marks, **answer.encode()})
 
@@ -174,18 +178,12 @@ class Sends:
     ) -> tuple[Outcome, Draft]:
         broker = self._broker
         draft = self._retried(header, draft, request)
-        delay_level = _delay_level(draft)
-        if is_prepared(draft, delay_level):
+        if is_prepared(draft, delay_level(draft)):
             return await self._prepare(draft)
-        if any(key in draft.properties for key in TIMER_KEYS):
-            raise RemotingError(
-                ResponseCode.MESSAGE_ILLEGAL,
-                "messages timed to the millisecond are not served by this version; use a delay level",
-            )
-        stored = draft
-        if delay_level > 0:
-            stored = draft.delayed(delay_level, broker.schedule.level_max)
-        return await put(broker.store, stored), draft
+        stored = broker.waiting.placed(draft)
+        outcome = await put(broker.store, stored)
+        # The producer is told of the queue it named, and where to find the rest.
+        return outcome, replace(draft, properties=stored.properties)
 
     async def _prepare(self, draft: Draft) -> tuple[Outcome, Draft]:
         """Store the first half of a transaction."""
@@ -220,14 +218,9 @@ class Sends:
         return broker.retry.dead_letter(draft, name)
 
 
-def _delay_level(draft: Draft) -> int:
-    level = draft.properties.get(DELAY, "0")
-    return int(level) if level.isdecimal() else 0
-
-
 def _kind(draft: Draft) -> str:
     """Return RocketMQ's name for a kind of message."""
-    level = _delay_level(draft)
+    level = delay_level(draft)
     if is_prepared(draft, level):
         return "Trans_Msg_Half"
-    return "Delay_Msg" if level > 0 else "Normal_Msg"
+    return "Delay_Msg" if level > 0 or is_timed(draft) or START_DELIVER in draft.properties else "Normal_Msg"

@@ -11,6 +11,7 @@ from tailfin.config.setting import LONG_MAX, ConfigError, Settings, policy, resp
 
 _LEVELS = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
 _UNIT_MS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_TIMER_STEPS = (100, 200, 500, 1000)
 _FLUSHES = ("ASYNC_FLUSH", "SYNC_FLUSH")
 _ROLES = ("ASYNC_MASTER", "SYNC_MASTER", "SLAVE")
 
@@ -97,6 +98,14 @@ class StoreConfig(Settings):
     duplicationEnable: bool = setting(False, "Dispatch only up to the confirm offset.")
 
     # Waiting messages
+    timerMaxDelaySec: int = policy(3 * 86_400, "Seconds a timed message may wait at most.", low=1)
+    timerPrecisionMs: int = policy(1000, "Timed messages go on in steps of 100, 200, 500 or 1000 ms.", low=1)
+    timerRollWindowSlot: int = policy(172_800, "Steps after which a waiting message is stored anew.")
+    timerCongestNumEachSlot: int = policy(2**31 - 1, "Messages for one step beyond which some are refused.")
+    timerStopEnqueue: bool = policy(False, "Take no more messages into the timer's wheel.")
+    timerStopDequeue: bool = policy(False, "Let no timed message go on.")
+    timerFlushIntervalMs: int = policy(1000, "Time between two writes of the timer's state.", low=1)
+    mappedFileSizeTimerLog: int = policy(100 << 20, "Size of a timer log file.", low=1024)
     flushDelayOffsetInterval: int = policy(10_000, "Time between two writes of delayOffset.json.", low=1)
 
     # Cleaning
@@ -159,6 +168,10 @@ class StoreConfig(Settings):
             if delay is None or int(delay[1]) == 0:
                 raise ConfigError(f"messageDelayLevel must list delays like 10s, 5m, 2h or 1d, not {text!r}")
         return [int(delay[1]) * _UNIT_MS[delay[2]] for delay in delays if delay]
+
+    def timer_precision(self) -> int:
+        """Return the step of the timer's wheel: the one that RocketMQ takes `timerPrecisionMs` for."""
+        return max((step for step in _TIMER_STEPS if step <= self.timerPrecisionMs), default=_TIMER_STEPS[0])
 
     def paths(self) -> dict[str, Path]:
         """Return every path by its key, derived from the root where none is given."""

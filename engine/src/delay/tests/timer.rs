@@ -72,10 +72,10 @@ fn messages_go_on_when_their_slot_has_passed_in_the_order_they_came() {
     assert_eq!(bodies(&store, "T", 0), ["a", "b", "c", "d", "e"]);
     assert_eq!(timer.waiting().get("T"), Some(&0));
     let (_, properties) = found(&store, "T", 0).remove(0);
-    let times: Vec<_> = properties.iter().filter(|(name, _)| name.ends_with("QUEUE_MS")).collect();
+    let stamps: Vec<_> = properties.iter().filter(|(name, _)| name.ends_with("QUEUE_MS")).collect();
     let expected = [("TIMER_ENQUEUE_MS", at(0)), ("TIMER_DEQUEUE_MS", at(3))];
     let expected = expected.map(|(name, time)| (name.to_owned(), time.to_string()));
-    assert_eq!(times, expected.iter().collect::<Vec<_>>());
+    assert_eq!(stamps, expected.iter().collect::<Vec<_>>());
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn who_waits_longer_than_the_window_is_stored_anew_on_the_way() {
 
 /// The directory as a kill would leave it, opened.
 struct Again {
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
     store: Arc<Store>,
     timer: Timer,
 }
@@ -163,7 +163,7 @@ fn killed(root: &Path, now: i64) -> Again {
     copy_tree(root, copy.path());
     let store = open(copy.path());
     let timer = timer(&store, copy.path(), now);
-    Again { _dir: copy, store, timer }
+    Again { dir: copy, store, timer }
 }
 
 fn copy_tree(from: &Path, to: &Path) {
@@ -225,7 +225,7 @@ fn a_second_kill_before_anything_was_written_down_doubles_nothing() {
     assert_eq!(first.timer.delivered_before(), 3);
     first.timer.work(at(3), Order { count_max: 1, ..ALL }).unwrap();
     first.timer.flush(true).unwrap();
-    let second = killed(first._dir.path(), at(4));
+    let second = killed(first.dir.path(), at(4));
     work(&second.timer, at(10));
     work(&second.timer, at(20));
     assert_eq!(bodies(&second.store, "T", 0), ["a", "a", "b"]);

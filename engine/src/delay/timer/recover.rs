@@ -36,7 +36,7 @@ impl Timer {
             late_sent: 0,
             run: None,
             delivered: Delivered::default(),
-            catch_up: Some(CatchUp { time: config.floor(now), queue_offset: queue_max }),
+            catch_up: None,
             safe: Checkpoint::default(),
             moved: 0,
             moved_safe: 0,
@@ -63,6 +63,8 @@ impl Timer {
         }
         if let Some(from) = delivered_from {
             state.delivered = Delivered::since(&store, Kind::Timers, from)?;
+            let start = CatchUp { time: config.floor(now), queue_offset: queue_max };
+            state.catch_up = (!state.delivered.is_empty()).then_some(start);
         }
         let stored = Mutex::new(Stored { checkpoint: state.safe, moved: 0 });
         Ok(Self { store, config, state: Mutex::new(state), stored })
@@ -110,8 +112,20 @@ impl Files {
             let before = found.log_position.saturating_sub(config.log_file_bytes);
             files.tape.file_start(before).max(files.tape.start())
         };
+        let from = files.last_known(store, from)?;
         files.replay(store, from, read_time)?;
         Ok(files)
+    }
+
+    /// The position, or an earlier one if the log of messages does not reach as far as the units before it.
+    fn last_known(&mut self, store: &Store, mut position: u64) -> Result<u64> {
+        while position >= self.tape.file_start(position) + UNIT_BYTES as u64 {
+            match self.tape.look(position - UNIT_BYTES as u64)? {
+                Found::Unit(unit) if !is_known(store, &unit) => position -= UNIT_BYTES as u64,
+                _ => break,
+            }
+        }
+        Ok(position)
     }
 
     /// Put units into the wheel that it does not have, and end the log where no unit follows.
@@ -196,6 +210,7 @@ impl Files {
 
 impl Slot {
     /// The slot with one more unit at its end.
+    #[must_use]
     pub fn with(self, position: i64, unit: &Unit) -> Self {
         let first = if self.first == NO_POSITION { position } else { self.first };
         let by = if unit.is(magic::DELETE) { -1 } else { 1 };
