@@ -26,6 +26,7 @@ pub struct HotOptions {
     pub property_filter: bool,
     /// Whether retried messages are judged by the filter of the topic they came from.
     pub filter_retries: bool,
+    pub reject_transactions: bool,
 }
 
 impl HotOptions {
@@ -65,6 +66,7 @@ impl HotOptions {
             slave_read: false,
             property_filter: true,
             filter_retries: false,
+            reject_transactions: false,
         }
     }
 }

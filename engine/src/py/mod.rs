@@ -4,6 +4,7 @@ mod codec;
 mod enter;
 mod errors;
 mod filter;
+mod held_draft;
 mod hot;
 mod load;
 mod message;

@@ -14,6 +14,7 @@ KEYS = (
     "slaveReadEnable",
     "enablePropertyFilter",
     "filterSupportRetry",
+    "rejectTransactionMessage",
 )
 
 
