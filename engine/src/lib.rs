@@ -1,6 +1,7 @@
 //! Tailfin's engine. Python decides, the engine moves bytes.
 //!
 //! - `delay`: messages that wait for their time, by level and by timer
+//! - `filter`: SQL92 over messages' properties
 //! - `message`: the stored-message layout, properties, batches, ids and hashes
 //! - `load`: the load generator
 //! - `log`: mapped files, append, queues, index, flush, dispatch, recovery
@@ -9,6 +10,7 @@
 
 pub mod delay;
 pub mod error;
+pub mod filter;
 pub mod hot;
 pub mod load;
 pub mod log;

@@ -4,6 +4,7 @@ mod codec;
 mod delay;
 mod enter;
 mod errors;
+mod filter;
 mod held_draft;
 mod hot;
 mod load;
@@ -24,7 +25,11 @@ mod _engine {
     #[pymodule_export]
     use super::delay::{DelayLevels, Timer};
     #[pymodule_export]
-    use super::errors::{AppendRefused, LoadFailed, StoreClosed, StoreDamaged, StoreError, StoreLocked};
+    use super::errors::{
+        AppendRefused, BadExpression, LoadFailed, StoreClosed, StoreDamaged, StoreError, StoreLocked,
+    };
+    #[pymodule_export]
+    use super::filter::SqlFilter;
     #[pymodule_export]
     use super::hot::HotPath;
     #[pymodule_export]

@@ -135,7 +135,7 @@ class Timers:
             except Exception:
                 log.exception("the timer's state could not be written; it is tried again")
 
-    def persist(self) -> None:
+    def persist_if_changed(self) -> None:
         """Write everything down, as at the stop."""
         if self._engine:
             self._engine.flush(even_if_idle=True)
