@@ -607,6 +607,12 @@ class HotPath:
         """Serve from a store, which has one hot path at a time; `options` come from `tailfin.config.hot`."""
     def set_options(self, options: Mapping[str, int | bool | str]) -> None:
         """Replace all options at once (permissions, limits, region, role, ...)."""
+    def set_waiting(
+        self, *, level_max: int, broker: str, timer_precision: int | None = None, timer_delay_max: int = 0
+    ) -> None:
+        """Say which messages may be put where they wait without Python: delay levels up to `level_max`, and
+        times up to `timer_delay_max` ms ahead in steps of `timer_precision` ms.
+        """
     def put_topic(
         self,
         name: str,

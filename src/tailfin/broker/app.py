@@ -122,6 +122,7 @@ class Broker:
             part.load()
         self.rulebook = Rulebook(self.hot, self.topics, self.groups, self.filters, self.hooks)
         self.rulebook.push_all()
+        self.waiting.tell_hot_path()
         self.clients = ClientTable(self.config.channelExpiredTimeout / 1000)
         self.clients.on_subscription = self._subscription_changed
         self.locks = QueueLocks()
@@ -278,6 +279,7 @@ class Broker:
         before, self.settings = self.settings, settings
         self.topics.config = self.groups.config = self.filters.config = settings.broker
         self.hot.set_options(hot_options(settings.broker))
+        self.waiting.tell_hot_path()
         if settings.store.maxMessageSize != before.store.maxMessageSize:
             self.store.set_max_message_size(settings.store.maxMessageSize)
         if settings.broker.brokerPermission != before.broker.brokerPermission:

@@ -182,8 +182,8 @@ class Sends:
             return await self._prepare(draft)
         stored = broker.waiting.placed(draft)
         outcome = await put(broker.store, stored)
-        # The producer is told of the queue it named, and where to find the rest.
-        return outcome, replace(draft, properties=stored.properties)
+        # The producer is told of the queue it named.
+        return outcome, replace(stored, queue_id=draft.queue_id)
 
     async def _prepare(self, draft: Draft) -> tuple[Outcome, Draft]:
         """Store the first half of a transaction."""

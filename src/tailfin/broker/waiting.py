@@ -23,6 +23,7 @@ OUT_MS = "TIMER_OUT_MS"
 RECALLS = "TIMER_DEL_UNIQKEY"
 ASKS = (DELAY_S, DELAY_MS, DELIVER_MS)
 """How a message asks to be timed; the first that it has counts."""
+NO_LIMIT = 2**31 - 1
 
 
 def delay_level(draft: Draft) -> int:
@@ -42,6 +43,17 @@ class Waiting:
 
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
+
+    def tell_hot_path(self) -> None:
+        """Let the hot path do the same with usual messages; with a limit for each moment none is usual."""
+        broker, store = self._broker, self._broker.settings.store
+        by_hot_path = broker.config.timerWheelEnable and store.timerCongestNumEachSlot == NO_LIMIT
+        broker.hot.set_waiting(
+            level_max=broker.schedule.level_max,
+            broker=broker.config.brokerName,
+            timer_precision=store.timer_precision() if by_hot_path else None,
+            timer_delay_max=store.timerMaxDelaySec * 1000,
+        )
 
     def placed(self, draft: Draft) -> Draft:
         """Return the message as it is to be stored.

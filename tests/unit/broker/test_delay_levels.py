@@ -89,9 +89,7 @@ async def test_a_slave_delivers_nothing(tmp_path: Path) -> None:
     slave = {"brokerRole": "SLAVE", "brokerId": 1, "messageDelayLevel": "1s 1s"}
     async with running(tmp_path, **slave) as (_, broker, talker):
         assert broker.schedule.progress()[2] == (0, 1)
-        assert not {"Schedule.run", "Timers.run"} & {
-            timer.get_coro().__qualname__ for timer in broker._timers
-        }
+        assert not any(name in repr(broker._timers) for name in ("Schedule.run", "Timers.run"))
     assert path.read_bytes() == before
 
 

@@ -29,6 +29,7 @@ public final class ClientScenarios {
     private static Map<String, Scenario> all() {
         Map<String, Scenario> scenarios = new LinkedHashMap<>();
         RebalanceScenarios.addTo(scenarios);
+        DelayScenarios.addTo(scenarios);
         PushScenarios.addTo(scenarios);
         OffsetScenarios.addTo(scenarios);
         PullScenarios.addTo(scenarios);
