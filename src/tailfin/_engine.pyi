@@ -610,8 +610,10 @@ class HotPath:
     def set_waiting(
         self, *, level_max: int, broker: str, timer_precision: int | None = None, timer_delay_max: int = 0
     ) -> None:
-        """Say which messages may be put where they wait without Python: delay levels up to `level_max`, and
-        times up to `timer_delay_max` ms ahead in steps of `timer_precision` ms.
+        """Say which messages may be put where they wait without Python.
+
+        Delay levels up to `level_max`, and times up to `timer_delay_max` ms ahead in steps of
+        `timer_precision` ms; what else asks to wait stays Python's.
         """
     def put_topic(
         self,
@@ -697,7 +699,7 @@ class LoadFailed(Exception):
     """A load run that could not be carried out; trouble with a connection is a `ConnectionError`."""
 
 def run_load(
-    options: Mapping[str, int | float | bool | str | None],
+    options: Mapping[str, object],
     progress: Callable[[str, float, int], bool] | None = None,
 ) -> dict[str, Any]:
     """Drive a broker for a while and return what was counted.

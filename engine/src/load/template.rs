@@ -103,7 +103,10 @@ impl Template {
 fn encode(options: &Options, topic: &str, queue_digits: usize, key: &str, body: &[u8]) -> Encoded {
     let batch = options.batch > 1;
     let (name_end, value_end) = (mark(options.binary, 1), mark(options.binary, 2));
-    let properties = format!("UNIQ_KEY{name_end}{key}{value_end}WAIT{name_end}true{value_end}");
+    let mut properties = format!("UNIQ_KEY{name_end}{key}{value_end}WAIT{name_end}true{value_end}");
+    for (name, value) in &options.properties {
+        properties += &format!("{name}{name_end}{value}{value_end}");
+    }
     let fields = [
         ("a", options.group.as_str()),
         ("b", topic),

@@ -1,11 +1,12 @@
 """Delay levels: where messages wait, how far each level is, and what a restart finds."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 from tailfin.broker.app import Broker
+from tailfin.broker.recall import Handle
+from tailfin.wire import fastjson
 from tests.unit.broker.talking import OK, eventually, running
 from tests.unit.loops import in_loop
 
@@ -42,6 +43,24 @@ async def test_a_message_waits_in_the_queue_of_its_level_and_keeps_its_propertie
         assert message.store_timestamp - waiting.store_timestamp >= 1000
 
 
+@in_loop
+async def test_usual_waiting_messages_are_stored_without_python(tmp_path: Path) -> None:
+    async with running(tmp_path) as (_, broker, talker):
+        await talker.send("T")
+        for asked in ({"DELAY": "3"}, {"TIMER_DELAY_SEC": "60"}, {"TIMER_DELAY_MS": "60000"}):
+            sent = await talker.send("T", queue_id=2, properties={**asked, "UNIQ_KEY": "U"})
+            assert (sent.code, sent.fields["queueId"], sent.fields["transactionId"]) == (OK, "2", "U")
+            assert ("recallHandle" in sent.fields) == ("DELAY" not in asked)
+        assert Handle.decode(sent.fields["recallHandle"]).unique_key == "U"
+        stored = broker.hot.counters()["TOPIC_PUT_NUMS"]
+        assert (stored[SCHEDULE], stored["rmq_sys_wheel_timer"]) == (1, 2)
+        for topic, queue_id in ((SCHEDULE, 2), ("rmq_sys_wheel_timer", 0)):
+            for message in await talker.read(topic, 1, queue_id=queue_id):
+                properties = message.properties
+                assert (properties["REAL_TOPIC"], properties["REAL_QID"]) == ("T", "2")
+                assert ("TIMER_OUT_MS" in properties) == (topic != SCHEDULE)
+
+
 @pytest.mark.shows("DL-04", "DL-05", "DL-06")
 @in_loop
 async def test_how_far_each_level_is_stands_in_rocketmqs_file(tmp_path: Path) -> None:
@@ -53,10 +72,10 @@ async def test_how_far_each_level_is_stands_in_rocketmqs_file(tmp_path: Path) ->
         path = broker.config_folder / "delayOffset.json"
 
         async def written() -> bool:
-            return bool(json.loads(path.read_text())["offsetTable"] == {"1": 2})
+            return bool(fastjson.loads(path.read_bytes())["offsetTable"] == {"1": 2})
 
         await eventually(written)
-        content = json.loads(path.read_text())
+        content = fastjson.loads(path.read_bytes())
         assert set(content) == {"offsetTable", "dataVersion", "deliveredFrom"}
         assert set(content["dataVersion"]) == {"counter", "stateVersion", "timestamp"}
     async with running(tmp_path, **settings) as (_, broker, talker):
