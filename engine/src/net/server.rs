@@ -22,6 +22,7 @@ use super::inbox::{Inbox, Item, OwnedFrame};
 use super::mailbox::{Mail, Mailbox};
 use super::outgoing::{Body, Outgoing};
 use super::peer::THREADS_MAX;
+use super::room::Room;
 use super::shared::{Counters, Shared};
 use super::tls;
 use super::worker::{WAKER, Worker};
@@ -45,6 +46,7 @@ impl Server {
             .unzip();
         let shared = Arc::new(Shared {
             inbox: Inbox::new(config.budgets).map_err(failed)?,
+            room: Arc::new(Room::new(config.partial_bytes_max)),
             config,
             hot,
             tls,
@@ -120,7 +122,7 @@ impl Server {
         }
         let bump = Bump::new();
         let mut sent = Outgoing::default();
-        let mut out = Outbox { out: &mut sent, peer, inbox: None, given_back: false, over_budget: false };
+        let mut out = Outbox { out: &mut sent, peer, inbox: None, given_back: false, pause: None };
         let Ok(frame) = frame.decode(&bump) else { return false };
         hot.serve(&[frame], peer, &mut out);
         let given_back = out.given_back;
@@ -152,7 +154,7 @@ impl Server {
     pub fn disconnect(&self, connection: u64) {
         let peer = self.shared.peers.lock().get(&connection).cloned();
         if let Some(peer) = peer {
-            peer.mailbox().put(Mail::Close(connection));
+            peer.mailbox().put(Mail::Close(connection, "told to"));
         }
     }
 

@@ -11,10 +11,12 @@ use super::hot::Hot;
 use super::inbox::Inbox;
 use super::mailbox::Mailbox;
 use super::peer::Peer;
+use super::room::Room;
 
 pub struct Shared {
     pub config: ServerConfig,
     pub inbox: Inbox,
+    pub room: Arc<Room>,
     pub hot: Option<Arc<dyn Hot>>,
     pub tls: Option<Arc<rustls::ServerConfig>>,
     /// One for each thread.
