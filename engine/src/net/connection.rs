@@ -303,8 +303,8 @@ impl Connection {
     }
 
     fn begin_tls(&mut self, bytes: &[u8], kit: &mut Kit) -> Result<usize, End> {
-        let Some(config) = &kit.shared.tls else { return Err(Malformed("TLS is not served here").into()) };
-        let tls = ServerConnection::new(config.clone()).map_err(|_| End::Gone)?;
+        let config = kit.shared.tls.read().clone().ok_or(Malformed("TLS is not served here"))?;
+        let tls = ServerConnection::new(config).map_err(|_| End::Gone)?;
         self.transport = Transport::Tls(Box::new(tls));
         self.introduce(kit)?;
         self.transport.accept(bytes).map_err(|_| Malformed("the TLS hello is not one"))?;

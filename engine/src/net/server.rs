@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use bumpalo::Bump;
 use hashbrown::HashMap;
 use mio::{Poll, Waker};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use socket2::{Domain, Socket, Type};
 
 use super::config::ServerConfig;
@@ -49,7 +49,7 @@ impl Server {
             room: Arc::new(Room::new(config.partial_bytes_max)),
             config,
             hot,
-            tls,
+            tls: RwLock::new(tls),
             mailboxes,
             peers: Mutex::new(HashMap::new()),
             counters: Counters::default(),
@@ -156,6 +156,13 @@ impl Server {
         if let Some(peer) = peer {
             peer.mailbox().put(Mail::Close(connection, "told to"));
         }
+    }
+
+    /// Read the TLS files again. Connections that exist keep what they have.
+    pub fn reload_tls(&self) -> Result<()> {
+        let fresh = tls::server_config(&self.shared.config.tls)?;
+        *self.shared.tls.write() = fresh;
+        Ok(())
     }
 
     pub fn connections(&self) -> usize {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashMap;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
 use super::config::ServerConfig;
 use super::hot::Hot;
@@ -18,7 +18,7 @@ pub struct Shared {
     pub inbox: Inbox,
     pub room: Arc<Room>,
     pub hot: Option<Arc<dyn Hot>>,
-    pub tls: Option<Arc<rustls::ServerConfig>>,
+    pub tls: RwLock<Option<Arc<rustls::ServerConfig>>>,
     /// One for each thread.
     pub mailboxes: Vec<Arc<Mailbox>>,
     /// Connections that said something, by their numbers.
