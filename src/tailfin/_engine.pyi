@@ -7,7 +7,7 @@ with RocketMQ's key, and `tailfin.config` is the only place that knows the defau
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, final
+from typing import Any, Protocol, final
 
 from typing_extensions import disjoint_base
 
@@ -58,6 +58,30 @@ class AppendRefused(StoreError):
 
     status: str
     result: Appended | None
+
+class _Draft(Protocol):
+    """A message about to be stored, as `append_together` takes it; see `append` for the fields."""
+
+    @property
+    def topic(self) -> str: ...
+    @property
+    def queue_id(self) -> int: ...
+    @property
+    def body(self) -> bytes: ...
+    @property
+    def properties(self) -> Mapping[str, str]: ...
+    @property
+    def flag(self) -> int: ...
+    @property
+    def sys_flag(self) -> int: ...
+    @property
+    def born_timestamp(self) -> int | None: ...
+    @property
+    def born_host(self) -> str | None: ...
+    @property
+    def reconsume_times(self) -> int: ...
+    @property
+    def prepared_offset(self) -> int: ...
 
 @final
 class Appended:
@@ -219,6 +243,11 @@ class LogStore:
         wait: bool = True,
     ) -> Appended:
         """Append a batch already in the client's encoding, as `SEND_BATCH_MESSAGE` carries it."""
+    def append_together(self, drafts: Iterable[_Draft], *, wait: bool = True) -> list[Appended]:
+        """Append messages of any queues as one unit: after a crash all of them are there, or none.
+
+        A message that also goes to light queues cannot be part of one, and is refused as illegal.
+        """
     def read(
         self,
         topic: str,
@@ -556,7 +585,8 @@ class HotPath:
 
         What the engine answered itself: `TOPIC_PUT_NUMS` and `TOPIC_PUT_SIZE` by topic, `GROUP_GET_NUMS` and
         `GROUP_GET_SIZE` by `topic@group`, `BROKER_PUT_NUMS` and `BROKER_GET_NUMS` by cluster. Of the engine's
-        own: `READS_FOUND` and `READS_MISSED`, looks into a queue for a pull, by cluster.
+        own: `READS_FOUND` and `READS_MISSED`, looks into a queue for a pull, by cluster, and `HALF_PUT_NUMS`,
+        first halves of transactions, by the topic they are meant for.
         """
     def slowest_read_ms(self) -> int:
         """Return the longest that looking for a pull's messages took, in milliseconds."""

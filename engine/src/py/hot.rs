@@ -38,6 +38,7 @@ fn hot_options(options: &Bound<'_, PyAny>) -> PyResult<HotOptions> {
         long_polling: options.take("longPollingEnable")?,
         short_polling: options.millis("shortPollingTimeMills")?,
         slave_read: options.take("slaveReadEnable")?,
+        reject_transactions: options.take("rejectTransactionMessage")?,
     };
     options.done()?;
     Ok(taken)

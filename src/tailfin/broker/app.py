@@ -34,6 +34,7 @@ from tailfin.broker.schedule import Schedule
 from tailfin.broker.send import Sends
 from tailfin.broker.stats import SAMPLE_S, Days, Recent, Stats
 from tailfin.broker.topics import TopicTable
+from tailfin.broker.transactions import Transactions
 from tailfin.config.broker import BrokerConfig, BrokerSettings
 from tailfin.config.hot import hot_options
 from tailfin.remoting import Client, Hook, HotPath, Server
@@ -119,6 +120,8 @@ class Broker:
         self.clients = ClientTable(self.config.channelExpiredTimeout / 1000)
         self.clients.on_subscription = self.rulebook.put_subscription
         self.locks = QueueLocks()
+        self.transactions = Transactions(self)
+        self.transactions.load()
         self.stats, self.recent, self.days = Stats(), Recent(), Days()
         self.sample()
 
@@ -141,6 +144,7 @@ class Broker:
             Progress(self),
             Connections(self),
             NodeAdmin(self),
+            *self.transactions.handlers(),
         )
         self.server.on_closed(lambda event: self.clients.closed(event.connection))
         self.topics.on_change, self.topics.on_delete = self._topics_changed, self.rulebook.drop_topic
@@ -183,10 +187,12 @@ class Broker:
                 self._every(SCAN_CLIENTS_S, self.membership.scan),
                 self._every(SAMPLE_S, self.sample),
                 self._every(LOOK_EVERY_S, lambda: stop_the_slow(self)),
+                self.transactions.keep_counts(),
             )
         ]
         if not self.is_slave:
             self._timers.append(asyncio.create_task(self.schedule.run()))
+            self._timers.append(asyncio.create_task(self.transactions.checks.run()))
             self._timers.append(
                 asyncio.create_task(self._every(PERSIST_DELAYS_S, self.schedule.persist_if_changed))
             )
@@ -206,6 +212,7 @@ class Broker:
         if hasattr(self, "server"):
             await self.server.stop(go_away=go_away)
             await self.client.stop()
+            await self.transactions.closer.settled()
             await self._persist()
         await asyncio.to_thread(self.store.close)
         self._stopped.set()
@@ -216,8 +223,9 @@ class Broker:
                 await table.close()
         with _said_at_the_stop():
             await self.offsets.persist_if_changed()
-        with _said_at_the_stop():
-            self.schedule.persist_if_changed()
+        for write in (self.schedule.persist_if_changed, self.transactions.counts.persist_if_changed):
+            with _said_at_the_stop():
+                write()
 
     async def wait_stopped(self) -> None:
         """Wait until someone stopped the broker."""

@@ -10,6 +10,8 @@ from tailfin.rounds import Rounds
 from tailfin.wire.bodies.groups import ConsumerOffsetSerializeWrapper
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tailfin.remoting import HotPath
 
 
@@ -24,6 +26,8 @@ class ConsumerOffsets:
         self._persisted = hot.offsets_version()
         self._counted = self._persisted
         self._rounds = Rounds(self._write)
+        self.before_write: Callable[[], None] = lambda: None
+        """Commits what has to stand in the file as of one moment."""
 
     def load(self) -> None:
         """Read the file into the hot path."""
@@ -52,6 +56,7 @@ class ConsumerOffsets:
         await self._rounds.served()
 
     async def _write(self) -> None:
+        self.before_write()
         now = self._hot.offsets_version()
         if now != self._persisted:
             self._count_version()
