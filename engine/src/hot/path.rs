@@ -38,6 +38,8 @@ pub struct HotPath {
     /// Without them all that asks to wait is Python's.
     pub(super) wait_rules: RwLock<Option<WaitRules>>,
     dice: AtomicU64,
+    /// Where the log will have come to when its followers are looked at next.
+    pub(super) look_at: AtomicU64,
 }
 
 /// The options, and what follows from them for every request.
@@ -67,6 +69,7 @@ impl HotPath {
             alarm: Arc::default(),
             wait_rules: RwLock::default(),
             dice: AtomicU64::new(now_ms().cast_unsigned()),
+            look_at: AtomicU64::new(0),
         });
         let watch: Weak<Self> = Arc::downgrade(&path);
         path.store.watcher.set(watch.clone());
