@@ -152,8 +152,8 @@ mod tests {
         rules().judge(&asked, NOW).map_err(|_| ())
     }
 
-    fn slot(out_ms: i64) -> Option<Wait> {
-        Some(Wait { topic: TIMER_TOPIC, queue_id: 0, out_ms: Some(out_ms) })
+    fn slot(out_ms: i64) -> Wait {
+        Wait { topic: TIMER_TOPIC, queue_id: 0, out_ms: Some(out_ms) }
     }
 
     #[test]
@@ -165,10 +165,10 @@ mod tests {
 
     #[test]
     fn a_time_is_the_slot_that_ends_at_it_or_first_after_it() {
-        assert_eq!(judged(&[("TIMER_DELAY_SEC", "2")]), Ok(slot(1_700_000_002_000)));
-        assert_eq!(judged(&[("TIMER_DELAY_MS", "500")]), Ok(slot(1_700_000_000_000)));
-        assert_eq!(judged(&[("TIMER_DELAY_MS", "501")]), Ok(slot(1_700_000_001_000)));
-        assert_eq!(judged(&[("TIMER_DELIVER_MS", "1700000009000")]), Ok(slot(1_700_000_008_000)));
+        assert_eq!(judged(&[("TIMER_DELAY_SEC", "2")]), Ok(Some(slot(1_700_000_002_000))));
+        assert_eq!(judged(&[("TIMER_DELAY_MS", "500")]), Ok(Some(slot(1_700_000_000_000))));
+        assert_eq!(judged(&[("TIMER_DELAY_MS", "501")]), Ok(Some(slot(1_700_000_001_000))));
+        assert_eq!(judged(&[("TIMER_DELIVER_MS", "1700000009000")]), Ok(Some(slot(1_700_000_008_000))));
     }
 
     #[test]
