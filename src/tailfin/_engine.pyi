@@ -7,7 +7,7 @@ with RocketMQ's key, and `tailfin.config` is the only place that knows the defau
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, final
+from typing import Any, Protocol, final
 
 from typing_extensions import disjoint_base
 
@@ -61,6 +61,30 @@ class AppendRefused(StoreError):
     code: int
     remark: str
     result: Appended | None
+
+class _Draft(Protocol):
+    """A message about to be stored, as `append_together` takes it; see `append` for the fields."""
+
+    @property
+    def topic(self) -> str: ...
+    @property
+    def queue_id(self) -> int: ...
+    @property
+    def body(self) -> bytes: ...
+    @property
+    def properties(self) -> Mapping[str, str]: ...
+    @property
+    def flag(self) -> int: ...
+    @property
+    def sys_flag(self) -> int: ...
+    @property
+    def born_timestamp(self) -> int | None: ...
+    @property
+    def born_host(self) -> str | None: ...
+    @property
+    def reconsume_times(self) -> int: ...
+    @property
+    def prepared_offset(self) -> int: ...
 
 @final
 class Appended:
@@ -222,6 +246,11 @@ class LogStore:
         wait: bool = True,
     ) -> Appended:
         """Append a batch already in the client's encoding, as `SEND_BATCH_MESSAGE` carries it."""
+    def append_together(self, drafts: Iterable[_Draft], *, wait: bool = True) -> list[Appended]:
+        """Append messages of any queues as one unit: after a crash all of them are there, or none.
+
+        A message that also goes to light queues cannot be part of one, and is refused as illegal.
+        """
     def read(
         self,
         topic: str,
@@ -551,6 +580,12 @@ class HotPath:
         """Where the group's last pull of the queue ended."""
     def reset_offset(self, group: str, topic: str, queue_id: int, offset: int) -> None:
         """Answer the next pull with `PULL_OFFSET_MOVED` to this offset, and ignore commits until then."""
+    def offsets_of(self, group: str, topic: str) -> dict[int, int]:
+        """Return the committed offsets of a group on a topic, by queue."""
+    def topics_with_offsets(self, group: str) -> list[str]:
+        """Topics on which a group has committed offsets, sorted."""
+    def groups_with_offsets(self, topic: str) -> list[str]:
+        """Groups that have committed offsets on a topic, sorted."""
     def offsets(self) -> dict[str, dict[int, int]]:
         """All committed offsets: `topic@group` to queue to offset, as `consumerOffset.json` holds them."""
     def offsets_version(self) -> int:
@@ -563,7 +598,8 @@ class HotPath:
 
         What the engine answered itself: `TOPIC_PUT_NUMS` and `TOPIC_PUT_SIZE` by topic, `GROUP_GET_NUMS` and
         `GROUP_GET_SIZE` by `topic@group`, `BROKER_PUT_NUMS` and `BROKER_GET_NUMS` by cluster. Of the engine's
-        own: `READS_FOUND` and `READS_MISSED`, looks into a queue for a pull, by cluster.
+        own: `READS_FOUND` and `READS_MISSED`, looks into a queue for a pull, by cluster, and `HALF_PUT_NUMS`,
+        first halves of transactions, by the topic they are meant for.
         """
     def slowest_read_ms(self) -> int:
         """Return the longest that looking for a pull's messages took, in milliseconds."""

@@ -31,10 +31,14 @@ impl Tally {
     }
 }
 
+type TopicTallies = RwLock<HashMap<Box<[u8]>, Arc<Tally>>>;
+
 /// Kept for topics and groups that are gone, too: whoever reads totals twice must never see one shrink.
 #[derive(Debug, Default)]
 pub struct Counters {
-    topic_puts: RwLock<HashMap<Box<[u8]>, Arc<Tally>>>,
+    topic_puts: TopicTallies,
+    /// First halves of transactions, by the topic that they are meant for.
+    half_puts: TopicTallies,
     /// By topic and group.
     group_gets: RwLock<HashMap<Pair, Arc<Tally>>>,
     pub broker_puts: Tally,
@@ -68,10 +72,11 @@ impl Reads {
 
 impl Counters {
     pub fn topic_puts(&self, topic: &[u8]) -> Arc<Tally> {
-        if let Some(tally) = self.topic_puts.read().get(topic) {
-            return tally.clone();
-        }
-        self.topic_puts.write().entry(topic.into()).or_default().clone()
+        tally(&self.topic_puts, topic)
+    }
+
+    pub fn half_puts(&self, topic: &[u8]) -> Arc<Tally> {
+        tally(&self.half_puts, topic)
     }
 
     pub fn count_get(&self, topic: &[u8], group: &[u8], messages: u64, bytes: u64) {
@@ -96,6 +101,9 @@ impl Counters {
             totals.push(("TOPIC_PUT_NUMS", text(topic), tally.messages()));
             totals.push(("TOPIC_PUT_SIZE", text(topic), tally.bytes()));
         }
+        for (topic, tally) in self.half_puts.read().iter() {
+            totals.push(("HALF_PUT_NUMS", text(topic), tally.messages()));
+        }
         for (Pair(topic, group), tally) in self.group_gets.read().iter() {
             let key = format!("{}@{}", text(topic), text(group));
             totals.push(("GROUP_GET_NUMS", key.clone(), tally.messages()));
@@ -104,6 +112,13 @@ impl Counters {
         totals.retain(|&(_, _, total)| total > 0);
         totals
     }
+}
+
+fn tally(tallies: &TopicTallies, topic: &[u8]) -> Arc<Tally> {
+    if let Some(tally) = tallies.read().get(topic) {
+        return tally.clone();
+    }
+    tallies.write().entry(topic.into()).or_default().clone()
 }
 
 #[cfg(test)]
@@ -116,6 +131,7 @@ mod tests {
         counters.topic_puts(b"T").add(3, 300);
         counters.topic_puts(b"T").add(1, 50);
         counters.topic_puts(b"idle");
+        counters.half_puts(b"T").add(1, 60);
         counters.broker_puts.add(4, 350);
         counters.count_get(b"T", b"G", 2, 200);
         for (found, ms) in [(true, 3), (false, 7), (true, 5)] {
@@ -132,6 +148,7 @@ mod tests {
                 total("BROKER_PUT_NUMS", "C", 4),
                 total("GROUP_GET_NUMS", "T@G", 2),
                 total("GROUP_GET_SIZE", "T@G", 200),
+                total("HALF_PUT_NUMS", "T", 1),
                 total("READS_FOUND", "C", 2),
                 total("READS_MISSED", "C", 1),
                 total("TOPIC_PUT_NUMS", "T", 4),

@@ -1,6 +1,6 @@
 //! Where each group stands in each queue.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -22,10 +22,63 @@ struct Positions {
     reset: BTreeMap<i32, i64>,
 }
 
+/// Names of topics or groups.
+type Names = BTreeSet<Box<[u8]>>;
+
+#[derive(Debug, Default)]
+struct Table {
+    /// By topic and group.
+    pairs: HashMap<Pair, Arc<Mutex<Positions>>>,
+    groups_of: HashMap<Box<[u8]>, Names>,
+    topics_of: HashMap<Box<[u8]>, Names>,
+}
+
+impl Table {
+    fn get(&self, topic: &[u8], group: &[u8]) -> Option<&Arc<Mutex<Positions>>> {
+        self.pairs.get(&PairRef(topic, group))
+    }
+
+    fn make(&mut self, topic: &[u8], group: &[u8]) -> Arc<Mutex<Positions>> {
+        self.groups_of.entry(topic.into()).or_default().insert(group.into());
+        self.topics_of.entry(group.into()).or_default().insert(topic.into());
+        self.pairs.entry(PairRef(topic, group).to_owned()).or_default().clone()
+    }
+
+    fn remove(&mut self, topic: &[u8], group: &[u8]) -> Option<Arc<Mutex<Positions>>> {
+        leave(&mut self.groups_of, topic, group);
+        leave(&mut self.topics_of, group, topic);
+        self.pairs.remove(&PairRef(topic, group))
+    }
+
+    /// The pairs of a topic, of a group, of both, or all.
+    fn pairs_of(&self, topic: Option<&[u8]>, group: Option<&[u8]>) -> Vec<Pair> {
+        let all = |names: Option<&Names>| names.into_iter().flatten().cloned().collect::<Vec<_>>();
+        match (topic, group) {
+            (Some(topic), Some(group)) => vec![PairRef(topic, group).to_owned()],
+            (Some(topic), None) => {
+                all(self.groups_of.get(topic)).into_iter().map(|group| Pair(topic.into(), group)).collect()
+            }
+            (None, Some(group)) => {
+                all(self.topics_of.get(group)).into_iter().map(|topic| Pair(topic, group.into())).collect()
+            }
+            (None, None) => self.pairs.keys().cloned().collect(),
+        }
+    }
+}
+
+/// Take a name out of another's, and that one when it was the last.
+fn leave(names: &mut HashMap<Box<[u8]>, Names>, of: &[u8], name: &[u8]) {
+    if let Some(found) = names.get_mut(of) {
+        found.remove(name);
+        if found.is_empty() {
+            names.remove(of);
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 pub struct Offsets {
-    /// By topic and group.
-    table: RwLock<HashMap<Pair, Arc<Mutex<Positions>>>>,
+    table: RwLock<Table>,
     /// Resets that no pull has picked up yet; zero nearly always.
     resets: AtomicUsize,
     version: AtomicU64,
@@ -41,13 +94,11 @@ pub struct Place<'a> {
 
 impl Offsets {
     fn find(&self, place: Place<'_>) -> Option<Arc<Mutex<Positions>>> {
-        self.table.read().get(&PairRef(place.topic, place.group)).cloned()
+        self.table.read().get(place.topic, place.group).cloned()
     }
 
     fn find_or_make(&self, place: Place<'_>) -> Arc<Mutex<Positions>> {
-        self.find(place).unwrap_or_else(|| {
-            self.table.write().entry(PairRef(place.topic, place.group).to_owned()).or_default().clone()
-        })
+        self.find(place).unwrap_or_else(|| self.table.write().make(place.topic, place.group))
     }
 
     /// Keep what a client has consumed; false when a reset under way takes precedence.
@@ -105,13 +156,33 @@ impl Offsets {
     /// All committed offsets, by `topic@group`.
     pub fn snapshot(&self) -> Vec<(String, BTreeMap<i32, i64>)> {
         let entries: Vec<_> =
-            self.table.read().iter().map(|(key, positions)| (key.clone(), positions.clone())).collect();
-        let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
+            self.table.read().pairs.iter().map(|(key, positions)| (key.clone(), positions.clone())).collect();
         let named = entries.into_iter().map(|(Pair(topic, group), positions)| {
             let committed = positions.lock().committed.clone();
             (format!("{}{SEPARATOR}{}", text(&topic), text(&group)), committed)
         });
         named.filter(|(_, committed)| !committed.is_empty()).collect()
+    }
+
+    /// The committed offsets of one group on one topic, by queue.
+    pub fn of(&self, topic: &[u8], group: &[u8]) -> BTreeMap<i32, i64> {
+        self.find(Place { topic, group, queue_id: 0 })
+            .map_or_else(BTreeMap::new, |found| found.lock().committed.clone())
+    }
+
+    /// Topics on which a group has committed offsets, sorted.
+    pub fn topics_of(&self, group: &[u8]) -> Vec<String> {
+        self.committed_pairs(None, Some(group)).map(|Pair(topic, _)| text(&topic)).collect()
+    }
+
+    /// Groups that have committed offsets on a topic, sorted.
+    pub fn groups_of(&self, topic: &[u8]) -> Vec<String> {
+        self.committed_pairs(Some(topic), None).map(|Pair(_, group)| text(&group)).collect()
+    }
+
+    fn committed_pairs(&self, topic: Option<&[u8]>, group: Option<&[u8]>) -> impl Iterator<Item = Pair> {
+        let pairs = self.table.read().pairs_of(topic, group);
+        pairs.into_iter().filter(|Pair(topic, group)| !self.of(topic, group).is_empty())
     }
 
     /// Take over the offsets of one `topic@group`; false when the key is none.
@@ -125,16 +196,18 @@ impl Offsets {
 
     /// Forget what is known of a topic, of a group, or of one group on one topic.
     pub fn forget(&self, topic: Option<&[u8]>, group: Option<&[u8]>) {
-        let fits = |wanted: Option<&[u8]>, name: &[u8]| wanted.is_none_or(|wanted| wanted == name);
-        self.table.write().retain(|Pair(of_topic, of_group), positions| {
-            let goes = fits(topic, of_topic) && fits(group, of_group);
-            if goes {
+        let mut table = self.table.write();
+        for Pair(topic, group) in table.pairs_of(topic, group) {
+            if let Some(positions) = table.remove(&topic, &group) {
                 self.resets.fetch_sub(positions.lock().reset.len(), Ordering::AcqRel);
+                self.version.fetch_add(1, Ordering::Relaxed);
             }
-            !goes
-        });
-        self.version.fetch_add(1, Ordering::Relaxed);
+        }
     }
+}
+
+fn text(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).into_owned()
 }
 
 #[cfg(test)]
@@ -189,6 +262,25 @@ mod tests {
         }
         assert_eq!(copy.committed(place("T", "G", 1)), Some(7));
         assert!(!copy.load("no separator", []));
+    }
+
+    #[test]
+    fn topics_and_groups_are_found_by_each_other() {
+        let offsets = Offsets::default();
+        for (topic, group) in [("B", "G"), ("A", "G"), ("A", "H")] {
+            offsets.commit(place(topic, group, 1), 7);
+        }
+        offsets.note_pull(place("Pulled", "G", 0), 1);
+        assert_eq!(offsets.topics_of(b"G"), ["A", "B"]);
+        assert_eq!(offsets.groups_of(b"A"), ["G", "H"]);
+        assert_eq!(offsets.of(b"A", b"G"), BTreeMap::from([(1, 7)]));
+        assert_eq!(offsets.of(b"Pulled", b"G"), BTreeMap::new());
+        offsets.forget(None, Some(b"G"));
+        assert!(offsets.topics_of(b"G").is_empty());
+        assert_eq!(offsets.groups_of(b"A"), ["H"]);
+        offsets.forget(Some(b"A"), None);
+        let table = offsets.table.read();
+        assert!(table.pairs.is_empty() && table.groups_of.is_empty() && table.topics_of.is_empty());
     }
 
     #[test]

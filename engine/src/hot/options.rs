@@ -22,6 +22,7 @@ pub struct HotOptions {
     pub long_polling: bool,
     pub short_polling: Duration,
     pub slave_read: bool,
+    pub reject_transactions: bool,
 }
 
 impl HotOptions {
@@ -59,6 +60,7 @@ impl HotOptions {
             long_polling: true,
             short_polling: Duration::from_secs(1),
             slave_read: false,
+            reject_transactions: false,
         }
     }
 }

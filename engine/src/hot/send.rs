@@ -23,6 +23,7 @@ use crate::net::text::Text;
 
 const RETRY_PREFIX: &[u8] = b"%RETRY%";
 const DEAD_PREFIX: &[u8] = b"%DLQ%";
+const HALF_TOPIC: &[u8] = b"RMQ_SYS_TRANS_HALF_TOPIC";
 
 /// What the properties of a usual message take.
 const TEXT_BYTES: usize = 256;
@@ -53,6 +54,8 @@ struct Accepted<'a> {
     waits: bool,
     /// How many messages a batch holds.
     batch: Option<usize>,
+    /// The first half of a transaction: it waits in a topic of its own for the producer's word.
+    is_half: bool,
 }
 
 impl<'a> Sends<'a> {
@@ -127,7 +130,9 @@ impl<'a> Sends<'a> {
         from: usize,
     ) -> Result<(), Verdict> {
         let mut seen = Properties::look(&self.text[from..]);
-        if seen.is_special || accepted.sys_flag & sys_flag::TRANSACTION_MASK != 0 {
+        let names_transaction = accepted.sys_flag & sys_flag::TRANSACTION_MASK != 0;
+        let may_prepare = seen.is_prepared && !settings.options.reject_transactions;
+        if seen.is_special || ((seen.is_prepared || names_transaction) && !may_prepare) {
             return Err(Verdict::Python);
         }
         if seen.needs_cleaning {
@@ -144,9 +149,31 @@ impl<'a> Sends<'a> {
             None => self.push_unique_key(path),
         };
         self.text.push_str(&settings.added_properties);
+        if may_prepare {
+            self.make_half(accepted);
+        }
         accepted.properties = from..self.text.len();
         accepted.waits = seen.waits;
         Ok(())
+    }
+
+    /// Turn a message, whose properties are being written, into the first half of a transaction.
+    fn make_half(&mut self, accepted: &mut Accepted<'a>) {
+        let key = self.text[accepted.unique_key.clone()].to_owned();
+        let topic = self.topics[accepted.topic].clone();
+        let topic = str::from_utf8(&topic.name).unwrap_or_default(); // it was found by a name that is text
+        for (name, value) in [
+            (property::TRANSACTION_ID, key.as_str()),
+            (property::REAL_TOPIC, topic),
+            (property::REAL_QID, &accepted.queue_id.to_string()),
+        ] {
+            self.text.push_str(str::from_utf8(name).unwrap_or_default());
+            self.text.push(char::from(NAME_END));
+            self.text.push_str(value);
+            self.text.push(char::from(VALUE_END));
+        }
+        accepted.sys_flag &= !sys_flag::TRANSACTION_MASK;
+        accepted.is_half = true;
     }
 
     fn push_unique_key(&mut self, path: &HotPath) -> Range<usize> {
@@ -167,7 +194,8 @@ impl<'a> Sends<'a> {
             return illegal(format!("message topic length too long {}", topic.len()));
         }
         let seen = Properties::look(&self.text[from..]);
-        if seen.is_special || accepted.sys_flag & sys_flag::TRANSACTION_MASK != 0 {
+        let is_transactional = seen.is_prepared || accepted.sys_flag & sys_flag::TRANSACTION_MASK != 0;
+        if seen.is_special || is_transactional {
             return illegal("a batch can hold neither transactional nor delayed messages".into());
         }
         let (len, max) = (accepted.frame.body.len(), path.store.message_bytes_max());
@@ -209,9 +237,14 @@ impl<'a> Sends<'a> {
     fn drafts(&self, store_host: SocketAddr, born_host: SocketAddr) -> Vec<Draft<'_>> {
         let mut drafts = Vec::with_capacity(self.frames.iter().map(Accepted::messages).sum());
         for accepted in &self.frames {
+            let (topic, queue_id): (&[u8], i32) = if accepted.is_half {
+                (HALF_TOPIC, 0)
+            } else {
+                (&self.topics[accepted.topic].name, accepted.queue_id)
+            };
             let single = Draft {
-                topic: &self.topics[accepted.topic].name,
-                queue_id: accepted.queue_id,
+                topic,
+                queue_id,
                 flag: accepted.flag,
                 sys_flag: accepted.sys_flag,
                 born_timestamp: accepted.born_timestamp,
@@ -241,6 +274,12 @@ impl<'a> Sends<'a> {
         let mut of_topic = vec![(0, 0); self.topics.len()];
         for (accepted, result) in self.frames.iter().zip(results) {
             if let Ok(placed) = result {
+                if accepted.is_half {
+                    path.counters.topic_puts(HALF_TOPIC).add(1, placed.size);
+                    path.counters.half_puts(&self.topics[accepted.topic].name).add(1, placed.size);
+                    path.counters.broker_puts.add(1, placed.size);
+                    continue;
+                }
                 let (messages, bytes) = &mut of_topic[accepted.topic];
                 *messages += accepted.messages() as u64;
                 *bytes += placed.size;
@@ -311,6 +350,7 @@ impl<'a> Accepted<'a> {
             unique_key: 0..0,
             waits: true,
             batch: None,
+            is_half: false,
         })
     }
 

@@ -66,13 +66,16 @@ impl<'a> SendFields<'a> {
 
 /// What the properties of a message mean for its way into the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // each is a fact of its own
 pub struct Properties {
     /// Where the unique key stands in the text.
     pub unique_key: Option<Range<usize>>,
     /// Whether the producer wants to wait for the disk.
     pub waits: bool,
-    /// Delayed, timed or transactional: Python's.
+    /// Delayed or timed: Python's.
     pub is_special: bool,
+    /// The first half of a transaction.
+    pub is_prepared: bool,
     /// Something in it is the broker's to say, or must not be stored.
     pub needs_cleaning: bool,
 }
@@ -82,7 +85,13 @@ const OURS: [&[u8]; 3] = [property::MSG_REGION, property::TRACE_ON, property::CL
 
 impl Properties {
     pub fn look(text: &str) -> Self {
-        let mut seen = Self { unique_key: None, waits: true, is_special: false, needs_cleaning: false };
+        let mut seen = Self {
+            unique_key: None,
+            waits: true,
+            is_special: false,
+            is_prepared: false,
+            needs_cleaning: false,
+        };
         for (name, value) in properties::iter(text.as_bytes()) {
             match name {
                 property::UNIQ_KEY => {
@@ -90,7 +99,8 @@ impl Properties {
                     seen.unique_key = Some(at..at + value.len());
                 }
                 property::WAIT => seen.waits = value.eq_ignore_ascii_case(b"true"),
-                property::DELAY | property::TRAN_MSG => seen.is_special = true,
+                property::DELAY => seen.is_special = true,
+                property::TRAN_MSG => seen.is_prepared = value.eq_ignore_ascii_case(b"true"),
                 property::POP_CK => seen.needs_cleaning = true,
                 _ if name.starts_with(b"TIMER_") => seen.is_special = true,
                 _ => seen.needs_cleaning |= OURS.contains(&name),
@@ -138,9 +148,16 @@ mod tests {
     }
 
     #[test]
-    fn delayed_timed_and_transactional_messages_are_special() {
-        for name in ["DELAY", "TRAN_MSG", "TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS"] {
+    fn delayed_and_timed_messages_are_special() {
+        for name in ["DELAY", "TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS"] {
             assert!(look(&format!("{name}\u{1}1\u{2}")).is_special, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_message_is_prepared_when_it_says_true() {
+        for (value, prepared) in [("true", true), ("True", true), ("false", false), ("1", false)] {
+            assert_eq!(look(&format!("TRAN_MSG\u{1}{value}\u{2}")).is_prepared, prepared, "{value}");
         }
     }
 

@@ -158,13 +158,7 @@ impl Appender<'_> {
             at += len;
             stamp.physical_offset += len as i64;
         }
-        for message in messages.iter().rev() {
-            at -= message.encoded_len();
-            message.reveal(&mut out[at..at + message.encoded_len()]);
-        }
-        if let Some(segment) = &self.writer.segment {
-            segment.map().check().map_err(AppendFailure::Broken)?;
-        }
+        self.reveal(messages, out)?;
         queue.set_next(queue_offset + counted);
         queue.count_put(messages.len() as u64, total as u64);
         self.publish(physical_offset + total as u64);
@@ -174,6 +168,66 @@ impl Appender<'_> {
             queue_offset: if counted > 0 { queue_offset } else { 0 },
             store_timestamp: self.now,
         })
+    }
+
+    /// Append records of several queues as one unit, in the same way; `queues` says where each belongs.
+    pub fn append_across(
+        &mut self,
+        messages: &[Prepared<'_>],
+        queues: &[Arc<ConsumeQueue>],
+    ) -> Result<Vec<Placed>, AppendFailure> {
+        let total: usize = messages.iter().map(Prepared::encoded_len).sum();
+        let (start, space) = self.space_for(total)?;
+        // SAFETY: as in `append_batch`.
+        let out = unsafe { slice::from_raw_parts_mut(space, total) };
+        let mut all = Vec::with_capacity(messages.len());
+        let mut at = 0;
+        for (message, queue) in messages.iter().zip(queues) {
+            let len = message.encoded_len();
+            let placed = Placed {
+                physical_offset: start + at as u64,
+                size: len as u64,
+                queue_offset: if message.takes_queue_offset() { queue.assign(1) } else { 0 },
+                store_timestamp: self.now,
+            };
+            message.encode_hidden(
+                &mut out[at..at + len],
+                Stamp {
+                    queue_offset: placed.queue_offset,
+                    physical_offset: placed.physical_offset.cast_signed(),
+                    store_timestamp: placed.store_timestamp,
+                },
+            );
+            all.push(placed);
+            at += len;
+        }
+        if let Err(failure) = self.reveal(messages, out) {
+            for ((message, queue), placed) in messages.iter().zip(queues).zip(&all).rev() {
+                if message.takes_queue_offset() {
+                    queue.set_next(placed.queue_offset);
+                }
+            }
+            return Err(failure);
+        }
+        for (queue, placed) in queues.iter().zip(&all) {
+            queue.count_put(1, placed.size);
+        }
+        self.publish(start + total as u64);
+        Ok(all)
+    }
+
+    /// Let records that were written hidden, one after another, be seen: the first one last, since nothing
+    /// behind it is found before it.
+    fn reveal(&self, messages: &[Prepared<'_>], out: &mut [u8]) -> Result<(), AppendFailure> {
+        let mut at = out.len();
+        for message in messages.iter().rev() {
+            at -= message.encoded_len();
+            message.reveal(&mut out[at..at + message.encoded_len()]);
+        }
+        match &self.writer.segment {
+            Some(segment) => segment.map().check().map_err(AppendFailure::Broken),
+            None => Ok(()),
+        }
     }
 
     fn publish(&self, end: u64) {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
+use super::config::FlushMode;
 use super::notes::Level;
 use super::store::Store;
 use crate::error::Result;
@@ -48,14 +49,28 @@ impl Store {
 
     /// Delete the queues of a topic; false when it has none.
     pub fn delete_topic(&self, topic: &[u8]) -> Result<bool> {
+        // Most of the wait is over before others have to wait as well, and all of it for a topic nobody has.
+        self.drain()?;
+        if self.derived.queues.queues_of(topic).is_empty() {
+            return Ok(false);
+        }
         // With the append lock held and the dispatcher idle nobody adds to the queues.
         let _appends_wait = self.log.lock();
+        self.drain()?;
+        Ok(self.derived.queues.remove_topic(topic)? > 0)
+    }
+
+    /// Wait until what is written now is in its queues.
+    fn drain(&self) -> Result<()> {
         self.log.commit(0)?;
-        self.flusher.flush(0)?;
-        while self.dispatcher.behind() > 0 && !self.is_closed() {
+        if self.log.config.flush_mode == FlushMode::Sync {
+            self.flusher.flush(0)?;
+        }
+        let confirmed = self.dispatcher.confirmed();
+        while self.dispatcher.position() < confirmed && !self.is_closed() {
             self.dispatcher.signal.raise();
             thread::sleep(DISPATCH_PAUSE);
         }
-        Ok(self.derived.queues.remove_topic(topic)? > 0)
+        Ok(())
     }
 }

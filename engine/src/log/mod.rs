@@ -1,7 +1,7 @@
 //! The log store.
 //!
 //! - `store` opens, runs and closes everything; `config` is what it is told
-//! - writing: `put`, `put_many` → `append` → `commit_log` → `segment` → `mapping`; `pool` holds write buffers
+//! - writing: `put`, `put_many`, `put_together` → `append` → `commit_log` → `segment` → `mapping`; `pool` holds write buffers
 //! - durability: `flush` for the log, `keeper` for what is derived, `checkpoint`, `markers`
 //! - following: `dispatch` → `derived` → `queue`, `index`; `arrivals` wakes readers, `watch` tells others
 //! - reading: `read` → `view`, `filter`, `mend`; letting go: `expire`
@@ -30,6 +30,7 @@ pub mod offline;
 mod pool;
 pub mod put;
 pub mod put_many;
+pub mod put_together;
 pub mod queue;
 pub mod read;
 mod rebuild;

@@ -38,6 +38,7 @@ fn hot_options(options: &Bound<'_, PyAny>) -> PyResult<HotOptions> {
         long_polling: options.take("longPollingEnable")?,
         short_polling: options.millis("shortPollingTimeMills")?,
         slave_read: options.take("slaveReadEnable")?,
+        reject_transactions: options.take("rejectTransactionMessage")?,
     };
     options.done()?;
     Ok(taken)
@@ -159,6 +160,21 @@ impl HotPath {
     /// Answer the next pull with `PULL_OFFSET_MOVED` to this offset, and ignore commits until then.
     fn reset_offset(&self, py: Python<'_>, group: &str, topic: &str, queue_id: i32, offset: i64) {
         py.detach(|| self.path.reset_offset(place(group, topic, queue_id), offset));
+    }
+
+    /// The committed offsets of a group on a topic, by queue.
+    fn offsets_of(&self, group: &str, topic: &str) -> BTreeMap<i32, i64> {
+        self.path.offsets.of(topic.as_bytes(), group.as_bytes())
+    }
+
+    /// Topics on which a group has committed offsets, sorted.
+    fn topics_with_offsets(&self, group: &str) -> Vec<String> {
+        self.path.offsets.topics_of(group.as_bytes())
+    }
+
+    /// Groups that have committed offsets on a topic, sorted.
+    fn groups_with_offsets(&self, topic: &str) -> Vec<String> {
+        self.path.offsets.groups_of(topic.as_bytes())
     }
 
     /// All committed offsets: `topic@group` to queue to offset, as `consumerOffset.json` holds them.

@@ -3,6 +3,7 @@
 mod codec;
 mod enter;
 mod errors;
+mod held_draft;
 mod hot;
 mod load;
 mod message;

@@ -11,6 +11,7 @@ use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 use super::codec::parse_host;
 use super::enter::enter;
 use super::errors::{self, StoreClosed};
+use super::held_draft::HeldDraft;
 use super::message::Message;
 use super::options::store_config;
 use super::read::ReadResult;
@@ -161,7 +162,11 @@ impl LogStore {
         entries.iter().map(draft).collect()
     }
 
-    fn born(&self, timestamp: Option<i64>, host: Option<&str>) -> PyResult<(i64, std::net::SocketAddr)> {
+    pub(super) fn born(
+        &self,
+        timestamp: Option<i64>,
+        host: Option<&str>,
+    ) -> PyResult<(i64, std::net::SocketAddr)> {
         let host = host.map_or_else(|| Ok(self.store.store_host()), parse_host)?;
         Ok((timestamp.unwrap_or_else(now_ms), host))
     }
@@ -273,6 +278,31 @@ impl LogStore {
             .map_err(|bad| PyValueError::new_err(bad.to_string()))?;
         let born = self.born(born_timestamp, born_host)?;
         self.put(py, &self.drafts(topic, queue_id, born, &entries), wait)
+    }
+
+    /// Append messages of any queues as one unit: all of them or none.
+    #[pyo3(signature = (drafts, *, wait=true))]
+    fn append_together(
+        &self,
+        py: Python<'_>,
+        drafts: &Bound<'_, PyAny>,
+        wait: bool,
+    ) -> PyResult<Vec<Appended>> {
+        let held =
+            drafts.try_iter()?.map(|draft| HeldDraft::of(self, &draft?)).collect::<PyResult<Vec<_>>>()?;
+        let drafts: Vec<_> = held.iter().map(|held| held.draft(self.store.store_host())).collect();
+        let store = self.open()?;
+        match py.detach(|| store.put_together(&drafts, wait)) {
+            Ok(places) => {
+                let appended = |placed| Appended { placed, store: self.store.clone(), count: 1 };
+                Ok(places.into_iter().map(appended).collect())
+            }
+            Err(refusal) => {
+                let placed =
+                    refusal.placed.map(|placed| Appended { placed, store: self.store.clone(), count: 1 });
+                Err(errors::refused(py, &refusal, placed))
+            }
+        }
     }
 
     /// Read messages of one queue from a queue offset.
@@ -603,7 +633,7 @@ fn deadline_in(seconds: f64) -> PyResult<Instant> {
     Ok(Instant::now() + wait.min(Duration::from_hours(365 * 24)))
 }
 
-fn push_properties(text: &mut Vec<u8>, mapping: &Bound<'_, PyAny>) -> PyResult<()> {
+pub(super) fn push_properties(text: &mut Vec<u8>, mapping: &Bound<'_, PyAny>) -> PyResult<()> {
     let items = if let Ok(dict) = mapping.cast::<PyDict>() {
         dict.clone()
     } else {

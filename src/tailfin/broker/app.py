@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import inspect
 import logging
 import shutil
 from collections import Counter
@@ -34,6 +35,7 @@ from tailfin.broker.schedule import Schedule
 from tailfin.broker.send import Sends
 from tailfin.broker.stats import SAMPLE_S, Days, Recent, Stats
 from tailfin.broker.topics import TopicTable
+from tailfin.broker.transactions import Transactions
 from tailfin.config.broker import BrokerConfig, BrokerSettings
 from tailfin.config.hot import hot_options
 from tailfin.remoting import Client, Hook, HotPath, Server
@@ -117,6 +119,8 @@ class Broker:
         self.clients = ClientTable(self.config.channelExpiredTimeout / 1000)
         self.clients.on_subscription = self.rulebook.put_subscription
         self.locks = QueueLocks()
+        self.transactions = Transactions(self)
+        self.transactions.load()
         self.stats, self.recent, self.days = Stats(), Recent(), Days()
         self.sample()
 
@@ -141,6 +145,7 @@ class Broker:
             Progress(self),
             Connections(self),
             NodeAdmin(self),
+            *self.transactions.handlers(),
         )
         self.server.on_closed(lambda event: self.clients.closed(event.connection))
         self.topics.on_change, self.topics.on_delete = self._topics_changed, self.rulebook.drop_topic
@@ -179,14 +184,16 @@ class Broker:
             asyncio.create_task(each)
             for each in (
                 self.registration.run(),
-                self._every(config.flushConsumerOffsetInterval / 1000, self._persist_offsets),
+                self._every(config.flushConsumerOffsetInterval / 1000, self.offsets.persist_if_changed),
                 self._every(SCAN_CLIENTS_S, self.membership.scan),
                 self._every(SAMPLE_S, self.sample),
                 self._every(LOOK_EVERY_S, lambda: stop_the_slow(self)),
+                self.transactions.keep_counts(),
             )
         ]
         if not self.is_slave:
             self._timers.append(asyncio.create_task(self.schedule.run()))
+            self._timers.append(asyncio.create_task(self.transactions.checks.run()))
             self._timers.append(
                 asyncio.create_task(self._every(PERSIST_DELAYS_S, self.schedule.persist_if_changed))
             )
@@ -206,6 +213,7 @@ class Broker:
         if hasattr(self, "server"):
             await self.server.stop(go_away=go_away)
             await self.client.stop()
+            await self.transactions.closer.settled()
             await self._persist()
         await asyncio.to_thread(self.store.close)
         self._stopped.set()
@@ -214,7 +222,9 @@ class Broker:
         for table in (self.topics.file, self.groups.file):
             with _said_at_the_stop():
                 await table.close()
-        for write in (self.offsets.persist_if_changed, self.schedule.persist_if_changed):
+        with _said_at_the_stop():
+            await self.offsets.persist_if_changed()
+        for write in (self.schedule.persist_if_changed, self.transactions.counts.persist_if_changed):
             with _said_at_the_stop():
                 write()
 
@@ -339,14 +349,12 @@ class Broker:
         usage = shutil.disk_usage(self.settings.store.paths()["storePathCommitLog"])
         return usage.total, usage.free
 
-    def _persist_offsets(self) -> None:
-        self.offsets.persist_if_changed()
-
     async def _every(self, seconds: float, act: Callable[[], object]) -> None:
         while True:
             await asyncio.sleep(seconds)
             try:
-                act()
+                if inspect.isawaitable(doing := act()):
+                    await doing
             except Exception:  # one bad turn must not end a timer that others rely on
                 log.exception("a timer of the broker failed; it goes on")
 

@@ -24,6 +24,8 @@ class SendContext:
     properties: dict[str, str]
     born_host: str
     batch: bool = False
+    kind: str = "Normal_Msg"
+    """RocketMQ's name for the kind of message: this, `Trans_Msg_Half` or `Delay_Msg`."""
     message_id: str | None = None
     queue_offset: int | None = None
     code: int | None = None

@@ -4,15 +4,19 @@ With light queues the file is `lmqConsumerOffset.json`, as in RocketMQ; the othe
 is none, so that turning them on or off costs no group its place.
 """
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tailfin.broker import names
 from tailfin.broker.config_file import ConfigFile, first_version, following
 from tailfin.config.broker import BrokerConfig
+from tailfin.rounds import Rounds
 from tailfin.wire.bodies.groups import ConsumerOffsetSerializeWrapper
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tailfin.remoting import HotPath
 
 SEPARATOR = "@"
@@ -32,6 +36,9 @@ class ConsumerOffsets:
         self._file, self._others_file = (of_light, plain) if light else (plain, of_light)
         self._persisted = hot.offsets_version()
         self._counted = self._persisted
+        self._rounds = Rounds(self._write)
+        self.before_write: Callable[[], None] = lambda: None
+        """Commits what has to stand in the file as of one moment."""
 
     def load(self) -> None:
         """Read the file into the hot path."""
@@ -46,6 +53,9 @@ class ConsumerOffsets:
     def snapshot(self) -> ConsumerOffsetSerializeWrapper:
         """Return the table as the file holds it."""
         self._count_version()
+        return self._content()
+
+    def _content(self) -> ConsumerOffsetSerializeWrapper:
         table = {key: dict(sorted(queues.items())) for key, queues in sorted(self._hot.offsets().items())}
         light: dict[str, int] | None = None
         if self._light:
@@ -55,14 +65,17 @@ class ConsumerOffsets:
             offset_table=table, lmq_offset_table=light, data_version=self.version
         )
 
-    def persist_if_changed(self) -> bool:
-        """Write the file when a commit came since the last time."""
+    async def persist_if_changed(self) -> None:
+        """Write the file when a commit came since the last time, by another thread."""
+        await self._rounds.served()
+
+    async def _write(self) -> None:
+        self.before_write()
         now = self._hot.offsets_version()
-        if now == self._persisted:
-            return False
-        self._file.write(self.snapshot())
-        self._persisted = now
-        return True
+        if now != self._persisted:
+            self._count_version()
+            await asyncio.to_thread(lambda: self._file.write(self._content()))
+            self._persisted = now
 
     def _count_version(self) -> None:
         now = self._hot.offsets_version()
@@ -88,20 +101,16 @@ class ConsumerOffsets:
 
     def of(self, group: str, topic: str) -> dict[int, int]:
         """Return a group's offsets on a topic, by queue."""
-        return self._hot.offsets().get(f"{topic}{SEPARATOR}{group}", {})
+        return self._hot.offsets_of(group, topic)
 
     def topics_of(self, group: str) -> list[str]:
         """Topics on which a group has offsets."""
-        return sorted(topic for topic, of_group in self._pairs() if of_group == group)
+        return self._hot.topics_with_offsets(group)
 
     def groups_of(self, topic: str) -> list[str]:
         """Groups that have offsets on a topic."""
-        return sorted(group for of_topic, group in self._pairs() if of_topic == topic)
+        return self._hot.groups_with_offsets(topic)
 
     def drop(self, *, topic: str | None = None, group: str | None = None) -> None:
         """Forget the offsets of a topic, of a group, or of one group on one topic."""
         self._hot.drop_offsets(topic=topic, group=group)
-
-    def _pairs(self) -> list[tuple[str, str]]:
-        pairs = (key.split(SEPARATOR) for key in self._hot.offsets())
-        return [(pair[0], pair[1]) for pair in pairs if len(pair) == 2]

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tailfin.broker.entry_texts import EntryTexts
-from tailfin.broker.rounds import Rounds
 from tailfin.remoting import Client
+from tailfin.rounds import Rounds
 from tailfin.wire import fastjson, registration
 from tailfin.wire.bodies.common import KVTable
 from tailfin.wire.bodies.topics import (

@@ -20,7 +20,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from tailfin.broker.config_file import ConfigFile, following
 from tailfin.broker.entry_texts import EntryTexts
 from tailfin.broker.journal import Journal, line_of
-from tailfin.broker.rounds import Rounds
+from tailfin.rounds import Rounds
 from tailfin.wire import fastjson
 from tailfin.wire.bodies.common import DataVersion
 from tailfin.wire.body import Body, Misshapen

@@ -2,6 +2,7 @@
 
 import random
 import time
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,6 @@ from tailfin.broker.hooks import SendContext
 from tailfin.broker.retry import SENT_TO_RETRY
 from tailfin.broker.storing import (
     DELAY,
-    PREPARED,
     TIMER_KEYS,
     UNIQUE_KEY,
     Draft,
@@ -19,6 +19,7 @@ from tailfin.broker.storing import (
     put,
     put_batch,
 )
+from tailfin.broker.transactions.halves import TRANSACTION_ID, half_of, is_prepared
 from tailfin.remoting import Request, Response, handles
 from tailfin.wire.bodies.topics import Perm, TopicConfig, TopicFilterType, TopicSysFlag
 from tailfin.wire.codes import Code, ResponseCode
@@ -154,6 +155,7 @@ class Sends:
             properties=draft.properties,
             born_host=request.peer,
             batch=bool(header.batch),
+            kind=_kind(draft),
         )
         hooks = self._broker.hooks
         hooks.before_send(context)
@@ -162,7 +164,8 @@ class Sends:
         else:
             outcome, draft = await self._put_single(header, draft, request)
         if outcome.appended is not None:
-            self._broker.count_put(draft.topic, outcome.appended)
+            half = TRANSACTION_ID in draft.properties
+            self._broker.count_put(names.HALF_TOPIC if half else draft.topic, outcome.appended)
             context.message_id = outcome.appended.message_id
             context.queue_offset = outcome.appended.queue_offset
         context.code = int(outcome.code)
@@ -185,22 +188,32 @@ class Sends:
     ) -> tuple[Outcome, Draft]:
         broker = self._broker
         draft = self._retried(header, draft, request)
-        if draft.properties.get(PREPARED, "").lower() == "true":
-            if broker.config.rejectTransactionMessage:
-                text = f"the broker[{broker.config.brokerIP1}] sending transaction message is forbidden"
-            else:
-                text = "transactional messages are not served by this version; send it without a transaction"
-            raise RemotingError(ResponseCode.NO_PERMISSION, text)
+        delay_level = _delay_level(draft)
+        if is_prepared(draft, delay_level):
+            return await self._prepare(draft)
         if any(key in draft.properties for key in TIMER_KEYS):
             raise RemotingError(
                 ResponseCode.MESSAGE_ILLEGAL,
                 "messages timed to the millisecond are not served by this version; use a delay level",
             )
-        level = draft.properties.get(DELAY, "0")
         stored = draft
-        if level.isdecimal() and int(level) > 0:
-            stored = draft.delayed(int(level), broker.schedule.level_max)
+        if delay_level > 0:
+            stored = draft.delayed(delay_level, broker.schedule.level_max)
         return await put(broker.store, stored), draft
+
+    async def _prepare(self, draft: Draft) -> tuple[Outcome, Draft]:
+        """Store the first half of a transaction."""
+        broker = self._broker
+        if broker.config.rejectTransactionMessage:
+            raise RemotingError(
+                ResponseCode.NO_PERMISSION,
+                f"the broker[{broker.config.brokerIP1}] sending transaction message is forbidden",
+            )
+        half = half_of(draft)
+        outcome = await put(broker.store, half)
+        if outcome.stored:
+            broker.transactions.counts.prepared(draft.topic)
+        return outcome, replace(draft, properties=half.properties)
 
     def _retried(self, header: SendMessageRequestHeader, draft: Draft, request: Request) -> Draft:
         """Turn a message that a consumer sends to its retry topic once too often into a dead letter."""
@@ -219,3 +232,16 @@ class Sends:
         if draft.reconsume_times <= retries_max and not broker.locks.any_held(name):
             return draft
         return broker.retry.dead_letter(draft, name, SENT_TO_RETRY)
+
+
+def _delay_level(draft: Draft) -> int:
+    level = draft.properties.get(DELAY, "0")
+    return int(level) if level.isdecimal() else 0
+
+
+def _kind(draft: Draft) -> str:
+    """Return RocketMQ's name for a kind of message."""
+    level = _delay_level(draft)
+    if is_prepared(draft, level):
+        return "Trans_Msg_Half"
+    return "Delay_Msg" if level > 0 else "Normal_Msg"

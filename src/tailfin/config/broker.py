@@ -72,6 +72,13 @@ class BrokerConfig(Settings):
     consumerFallbehindThreshold: int = policy(16 << 30, "Bytes behind that are too far.", high=LONG_MAX)
     defaultQueryMaxNum: int = policy(32, "Most messages of a query by unique key.", low=1)
 
+    # Transactions
+    transactionTimeOut: int = policy(6000, "Age at which a transaction's producer is first asked.")
+    transactionCheckMax: int = policy(15, "Times a producer is asked before its half is given up.", low=1)
+    transactionCheckInterval: int = policy(30_000, "Time between rounds of asking.", low=1)
+    transactionMetricFlushInterval: int = policy(10_000, "Time between writes of the open counts.", low=1)
+    transactionOpMsgMaxSize: int = policy(4096, "Most bytes of offsets in one op record.", low=1)
+
     # Name servers
     registerNameServerPeriod: int = policy(30_000, "Time between registrations.", clamp=(10_000, 60_000))
     registerBrokerTimeoutMills: int = policy(24_000, "Longest wait for one name server.", low=1)

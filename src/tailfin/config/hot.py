@@ -12,6 +12,7 @@ KEYS = (
     "longPollingEnable",
     "shortPollingTimeMills",
     "slaveReadEnable",
+    "rejectTransactionMessage",
 )
 
 

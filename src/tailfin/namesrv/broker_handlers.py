@@ -39,8 +39,8 @@ LeastIdListener = Callable[[str, str | None, str | None], None]
 class BrokerHandlers:
     """Keeps the tables in step with the brokers.
 
-    Removals are gathered and made together, one pass over all topics for any number of brokers. Before a
-    registration is taken the waiting ones are made, so that a broker that comes back at once is not removed.
+    Removals are gathered and made together. Before a registration is taken the waiting ones are made, so that
+    a broker that comes back at once is not removed.
     """
 
     def __init__(

@@ -164,10 +164,10 @@ class ConfigHandlers:
         self._settings = settings
 
     @handles(Code.PUT_KV_CONFIG)
-    def put(self, request: Request) -> Response:
+    async def put(self, request: Request) -> Response:
         """Set a text."""
         header = PutKVConfigRequestHeader.decode(request.fields)
-        self._key_values.put(header.namespace, header.key, header.value)
+        await self._key_values.put(header.namespace, header.key, header.value)
         return Response()
 
     @handles(Code.GET_KV_CONFIG)
@@ -181,10 +181,10 @@ class ConfigHandlers:
         return Response(fields=GetKVConfigResponseHeader(value=value).encode())
 
     @handles(Code.DELETE_KV_CONFIG)
-    def delete(self, request: Request) -> Response:
+    async def delete(self, request: Request) -> Response:
         """Remove a text."""
         header = DeleteKVConfigRequestHeader.decode(request.fields)
-        self._key_values.delete(header.namespace, header.key)
+        await self._key_values.delete(header.namespace, header.key)
         return Response()
 
     @handles(Code.GET_KVLIST_BY_NAMESPACE)
@@ -203,12 +203,12 @@ class ConfigHandlers:
         return Response(body=self._settings.text().encode())
 
     @handles(Code.UPDATE_NAMESRV_CONFIG)
-    def change_settings(self, request: Request) -> Response:
+    async def change_settings(self, request: Request) -> Response:
         """Change settings, in the file too."""
         try:
             text = request.body.decode()
         except UnicodeDecodeError:
             raise RemotingError(ResponseCode.SYSTEM_ERROR, "the body is not UTF-8") from None
         if text.strip():
-            self._settings.change(text)
+            await self._settings.change(text)
         return Response()

@@ -1,15 +1,19 @@
 """The key-value config: texts by namespace and key, in one JSON file that is always whole."""
 
+import asyncio
 import logging
 from dataclasses import field
 from pathlib import Path
 
 from tailfin.config import files
 from tailfin.config.setting import ConfigError
+from tailfin.rounds import Rounds
 from tailfin.wire import fastjson
 from tailfin.wire.body import Body, Misshapen, body
 
 log = logging.getLogger("tailfin.namesrv")
+
+Table = dict[str, dict[str, str]]
 
 ORDER_TOPICS = "ORDER_TOPIC_CONFIG"
 """Namespace of what orderly topics are made of: `broker-a:4;broker-b:4` by topic."""
@@ -23,13 +27,18 @@ class KVConfigSerializeWrapper(Body):
 
 
 class KeyValues:
-    """The texts in memory; every change is on disk before it is answered."""
+    """The texts in memory. A change is in force and answered once it is on disk.
+
+    The file is written by another thread, once for all changes that came while it was written last: however
+    many come, whoever asks for a text or a route is not held up.
+    """
 
     def __init__(self, path: Path) -> None:
         """Load the file, or its backup when the file is damaged."""
         self._path = path
         self._table = _load(path)
-        self.changes = 0
+        self._waiting: list[tuple[str, str, str | None]] = []
+        self._rounds = Rounds(self._write)
 
     def get(self, namespace: str, key: str) -> str | None:
         """Return a text."""
@@ -39,18 +48,13 @@ class KeyValues:
         """Return all texts of a namespace, None when there was never one."""
         return self._table.get(namespace)
 
-    def put(self, namespace: str, key: str, value: str) -> None:
-        """Set a text."""
-        table = {name: dict(texts) for name, texts in self._table.items()}
-        table.setdefault(namespace, {})[key] = value
-        self._replace(table)
+    async def put(self, namespace: str, key: str, value: str) -> None:
+        """Set a text; an `OSError` when it cannot be written."""
+        await self._change(namespace, key, value)
 
-    def delete(self, namespace: str, key: str) -> None:
+    async def delete(self, namespace: str, key: str) -> None:
         """Remove a text; one that is not there is no error."""
-        if key in self._table.get(namespace, {}):
-            table = {name: dict(texts) for name, texts in self._table.items()}
-            del table[namespace][key]
-            self._replace(table)
+        await self._change(namespace, key, None)
 
     def log_all(self) -> None:
         """Say every text, for whoever looks for the cause of something later."""
@@ -58,13 +62,35 @@ class KeyValues:
             for key, value in texts.items():
                 log.info("key-value config: %s / %s = %s", namespace, key, value)
 
-    def _replace(self, table: dict[str, dict[str, str]]) -> None:
-        files.replace_file(self._path, KVConfigSerializeWrapper(config_table=table).to_json(pretty=True))
-        self._table = table
-        self.changes += 1
+    async def _change(self, namespace: str, key: str, value: str | None) -> None:
+        self._waiting.append((namespace, key, value))
+        await self._rounds.served()
+
+    async def _write(self) -> None:
+        changes, self._waiting = self._waiting, []
+        table = _changed(self._table, changes)
+        if table != self._table:
+            await asyncio.to_thread(_store, self._path, table)
+            self._table = table
 
 
-def _load(path: Path) -> dict[str, dict[str, str]]:
+def _changed(table: Table, changes: list[tuple[str, str, str | None]]) -> Table:
+    """Return a table after changes; what the other one holds stays as it is, for it may be being read."""
+    fresh = {namespace: dict(table.get(namespace, {})) for namespace, _, _ in changes}
+    for namespace, key, value in changes:
+        if value is None:
+            fresh[namespace].pop(key, None)
+        else:
+            fresh[namespace][key] = value
+    # A namespace stays once it has had a text, and is not made by a deletion.
+    return {**table, **{name: texts for name, texts in fresh.items() if texts or name in table}}
+
+
+def _store(path: Path, table: Table) -> None:
+    files.replace_file(path, KVConfigSerializeWrapper(config_table=table).to_json(pretty=True))
+
+
+def _load(path: Path) -> Table:
     trouble = []
     for each in (path, files.backup_of(path)):
         try:

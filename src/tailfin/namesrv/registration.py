@@ -66,7 +66,12 @@ def register(tables: Tables, new: Registration, now_ms: int, *, drop_missing: bo
         tables.changes += 1
     _take_topics(tables, broker, new, first=first, drop_missing=drop_missing)
     tables.lives[where] = Life(
-        now_ms, new.timeout_ms or DEFAULT_TIMEOUT_MS, new.topics.data_version, new.connection, new.ha_address
+        now_ms,
+        new.timeout_ms or DEFAULT_TIMEOUT_MS,
+        new.topics.data_version,
+        new.connection,
+        new.ha_address,
+        new.topics,
     )
     _take_filter_servers(tables, where, new.filter_servers)
     least_changed = least_before is not None and new.broker_id < least_before
@@ -114,6 +119,10 @@ def _take_topics(
     if not (master or prime_slave):
         return
     wrapper = new.topics
+    life = tables.lives.get(Address(new.cluster, new.address))
+    if not first and life and life.topics is wrapper and new.name not in tables.touched:
+        # Said before, word for word, and nobody else has had a hand in it: there is nothing to go through.
+        return
     table = wrapper.topic_config_table
     if drop_missing and not wrapper.topic_queue_mapping_info_map:
         for topic in tables.topics_of(new.name):
@@ -128,6 +137,7 @@ def _take_topics(
         for topic, mapping in wrapper.topic_queue_mapping_info_map.items():
             tables.mappings.setdefault(topic, {})[mapping.bname or new.name] = mapping
             tables.topic_changed(topic)
+    tables.touched.discard(new.name)
 
 
 def _changed(tables: Tables, new: Registration) -> bool:

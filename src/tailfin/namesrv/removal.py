@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from tailfin.namesrv.tables import MASTER_ID, Address, Tables
@@ -29,7 +29,7 @@ class LeastIdGone:
 
 
 def remove(tables: Tables, leaving: Iterable[Leaving]) -> list[LeastIdGone]:
-    """Remove brokers: life and filters, address, cluster, and then all their topics in one pass."""
+    """Remove brokers: life and filters, address, cluster, and then all their topics."""
     gone: set[str] = set()
     reduced: set[str] = set()
     to_tell: dict[str, LeastIdGone] = {}
@@ -70,14 +70,12 @@ def _clean_topics(tables: Tables, gone: set[str], reduced: set[str]) -> None:
         for name in reduced
         if tables.brokers[name].acting_master and MASTER_ID not in tables.brokers[name].members
     }
-    if not gone and not headless:
-        return
-    for topic, of_topic in list(tables.queues.items()):
-        for name in [name for name in of_topic if name in gone]:
+    for name in gone:
+        for topic in tables.topics_of(name):
             tables.drop_queues(topic, name)
-        for name in [name for name in of_topic if name in headless]:
-            data = of_topic[name]
-            tables.put_queues(topic, replace(data, perm=data.perm & ~int(Perm.WRITE)))
+        tables.touched.discard(name)
+    for name in headless:
+        tables.change_perm(name, lambda perm: perm & ~int(Perm.WRITE))
 
 
 def on_connection(tables: Tables, connection: int) -> list[Leaving]:

@@ -2,7 +2,8 @@
 
 import logging
 
-from tailfin.config import files, properties
+from tailfin.config import properties
+from tailfin.config.kept import KeptSettings
 from tailfin.config.namesrv import NamesrvConfig, NamesrvSettings
 from tailfin.wire.codes import ResponseCode
 from tailfin.wire.error import RemotingError
@@ -15,6 +16,7 @@ class LiveSettings:
 
     def __init__(self, settings: NamesrvSettings) -> None:
         self._settings = settings
+        self._kept = KeptSettings()
 
     @property
     def now(self) -> NamesrvConfig:
@@ -25,18 +27,17 @@ class LiveSettings:
         """Return every setting as properties text."""
         return properties.text(self._settings.all())
 
-    def change(self, text: str) -> None:
+    async def change(self, text: str) -> None:
         """Take properties text: check it, write it to the file, then let it be in force."""
         try:
             values = properties.parse(text)
-            changed = self._settings.changed(values)
+            self._settings.changed(values)
         except ValueError as error:
             raise RemotingError(ResponseCode.INVALID_PARAMETER, str(error)) from None
         if fixed := sorted(values.keys() & self.now.fixed_keys()):
             remark = f"Can not update config in black list: {', '.join(fixed)}"
             raise RemotingError(ResponseCode.NO_PERMISSION, remark)
-        path = self.now.stored_at()
-        before = path.read_text() if path.exists() else ""
-        files.replace_file(path, properties.changed(before, values).encode())
-        self._settings = changed
+        await self._kept.keep(self.now.stored_at(), values)
+        # Others may have changed something meanwhile: these values are added to theirs.
+        self._settings = self._settings.changed(values)
         log.info("settings changed: %s", ", ".join(f"{key}={value}" for key, value in values.items()))

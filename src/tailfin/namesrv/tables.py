@@ -5,7 +5,7 @@ at. `changes` counts the changes that any route may show, `revisions` has a new 
 own route changed; whoever keeps an answer keeps both with it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -58,6 +58,8 @@ class Life:
     data_version: DataVersion
     connection: int | None
     ha_address: str
+    topics: object = None
+    """The registration's topics, to know them again."""
 
 
 @dataclass(slots=True)
@@ -72,7 +74,10 @@ class Tables:
     mappings: dict[str, dict[str, TopicQueueMappingInfo]] = field(default_factory=dict)
     changes: int = 0
     revisions: dict[str, int] = field(default_factory=dict)
+    touched: set[str] = field(default_factory=set)
+    """Brokers whose topics changed since their last registration was gone through."""
     _last_revision: int = field(default=0, init=False, repr=False, compare=False)
+    _of_broker: dict[str, dict[str, None]] = field(default_factory=dict, init=False, repr=False)
 
     def topic_changed(self, topic: str) -> None:
         """Note that a topic's route is not what it was."""
@@ -84,12 +89,16 @@ class Tables:
         of_topic = self.queues.setdefault(topic, {})
         if of_topic.get(data.broker_name) != data:
             of_topic[data.broker_name] = data
+            self._of_broker.setdefault(data.broker_name, {})[topic] = None
+            self.touched.add(data.broker_name)
             self.topic_changed(topic)
 
     def drop_queues(self, topic: str, broker_name: str) -> None:
         """Remove a topic from a broker, and the topic when it was the last one."""
         of_topic = self.queues.get(topic, {})
         if of_topic.pop(broker_name, None) is not None:
+            self._forget(topic, broker_name)
+            self.touched.add(broker_name)
             self.topic_changed(topic)
         if not of_topic:
             self.queues.pop(topic, None)
@@ -99,16 +108,23 @@ class Tables:
         if not mapped:
             self.mappings.pop(topic, None)
 
-    def topics_of(self, broker_name: str) -> Iterator[str]:
-        """Yield the topics that a broker has; the table may change meanwhile."""
-        return (topic for topic, of_topic in list(self.queues.items()) if broker_name in of_topic)
+    def _forget(self, topic: str, broker_name: str) -> None:
+        topics = self._of_broker[broker_name]
+        del topics[topic]
+        if not topics:
+            del self._of_broker[broker_name]
+
+    def topics_of(self, broker_name: str) -> list[str]:
+        """Return the topics that a broker has."""
+        return list(self._of_broker.get(broker_name, ()))
 
     def change_perm(self, broker_name: str, change: Callable[[int], int]) -> int:
         """Change what may be done with all of a broker's topics; return how many those are."""
         count = 0
         for topic in self.topics_of(broker_name):
             data = self.queues[topic][broker_name]
-            self.put_queues(topic, replace(data, perm=change(data.perm)))
+            if (perm := change(data.perm)) != data.perm:
+                self.put_queues(topic, replace(data, perm=perm))
             count += 1
         return count
 

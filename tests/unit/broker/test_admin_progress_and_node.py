@@ -1,10 +1,12 @@
 """What `consumerProgress`, `resetOffsetByTime`, `queryMsgById`, `brokerStatus` and their like ask."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
 from tailfin._engine import decode_message_id
+from tailfin.config import files
 from tailfin.message import Message
 from tailfin.wire import fastjson
 from tailfin.wire.bodies.clients import ResetOffsetBody
@@ -18,6 +20,7 @@ from tailfin.wire.bodies.stats import (
 from tailfin.wire.codes import Code, ResponseCode
 from tests.unit.broker.talking import OK, Talker, eventually, messages, running
 from tests.unit.loops import in_loop
+from tests.unit.slow_disk import SlowDisk
 
 
 async def consumed(talker: Talker, count: int = 3, upto: int = 1) -> None:
@@ -279,3 +282,35 @@ async def test_cleaning_is_done_on_demand(tmp_path: Path) -> None:
     async with running(tmp_path) as (_, _, talker):
         assert (await talker.ask(Code.CLEAN_EXPIRED_CONSUMEQUEUE)).code == OK
         assert (await talker.ask(Code.DELETE_EXPIRED_COMMITLOG)).code == OK
+
+
+@in_loop
+async def test_heartbeats_are_answered_while_changed_settings_and_offsets_wait_for_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conf = tmp_path / "broker.conf"
+    conf.write_text("# mine\nmaxMessageSize=100\n")
+    async with running(tmp_path / "data", brokerConfigPath=str(conf)) as (_, broker, talker):
+        await consumed(talker)
+        with SlowDisk(monkeypatch, files) as disk:
+            bodies = [b"maxMessageSize=%d" % (1000 + number) for number in range(50)]
+            waiting: list[asyncio.Task[object]] = [
+                asyncio.create_task(talker.ask(Code.UPDATE_BROKER_CONFIG, body=body)) for body in bodies
+            ]
+            waiting.append(asyncio.create_task(broker.offsets.persist_if_changed()))
+            await disk.until_writing()
+            assert (await talker.beat(topics={"T": "*"})).code == OK
+            assert not any(each.done() for each in waiting)
+        await asyncio.gather(*waiting)
+        assert conf.read_text() == "# mine\nmaxMessageSize=1049\n"
+        assert disk.writes < 10
+
+
+@in_loop
+async def test_a_flood_of_cleaning_requests_is_answered_and_harms_no_message(tmp_path: Path) -> None:
+    async with running(tmp_path) as (_, _, talker):
+        await consumed(talker)
+        codes = (Code.CLEAN_EXPIRED_CONSUMEQUEUE, Code.DELETE_EXPIRED_COMMITLOG, Code.CLEAN_UNUSED_TOPIC)
+        answers = await asyncio.gather(*(talker.ask(code) for code in codes * 100))
+        assert {answer.code for answer in answers} == {OK}
+        assert len(await talker.read("T", 3)) == 3

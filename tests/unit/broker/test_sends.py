@@ -44,7 +44,6 @@ async def test_first_message_makes_its_topic_everywhere(tmp_path: Path) -> None:
         ({"topic": "SELF_TEST_TOPIC"}, ResponseCode.NO_PERMISSION, "forbidden"),
         ({"topic": "SCHEDULE_TOPIC_XXXX"}, ResponseCode.NO_PERMISSION, "forbidden"),
         ({"topic": "T", "body": b""}, ResponseCode.SYSTEM_ERROR, "body"),
-        ({"topic": "T", "properties": {"TRAN_MSG": "true"}}, ResponseCode.NO_PERMISSION, "transaction"),
         ({"topic": "T", "properties": {"k": "v" * 40_000}}, ResponseCode.MESSAGE_ILLEGAL, "properties"),
         ({"topic": "T", "body": b"x" * (5 << 20)}, ResponseCode.MESSAGE_ILLEGAL, "maxMessageSize"),
     ],

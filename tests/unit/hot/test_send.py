@@ -193,7 +193,7 @@ LEFT_TO_PYTHON: dict[str, dict[str, object]] = {
     "dead letter topic": {"b": "%DLQ%readers"},
     "delayed": {"i": properties(DELAY="3")},
     "timed": {"i": properties(TIMER_DELIVER_MS="1")},
-    "transactional": {"i": properties(TRAN_MSG="true")},
+    "delayed and transactional": {"i": properties(TRAN_MSG="true", DELAY="3")},
     "half message by its flag": {"f": 4},
     "topic that Python keeps": {"b": "Hooked"},
 }

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tailfin.config import files
 from tailfin.config.namesrv import NamesrvSettings
 from tailfin.namesrv import NameServer
 from tailfin.namesrv.broker_handlers import BrokerHandlers
@@ -37,6 +38,7 @@ from tailfin.wire.headers.namesrv import (
 )
 from tests.unit.loops import in_loop, until
 from tests.unit.namesrv.samples import topics
+from tests.unit.slow_disk import SlowDisk
 
 MASTER = "127.0.0.1:10911"
 
@@ -561,3 +563,25 @@ async def test_a_restart_forgets_routes_and_keeps_key_values(tmp_path: Path) -> 
         assert await peer.topics() == []
         assert (await peer.ask(Code.GET_KV_CONFIG, namespace="n", key="k")).fields == {"value": "v"}
     assert json.loads((tmp_path / "kvConfig.json").read_bytes()) == {"configTable": {"n": {"k": "v"}}}
+
+
+@pytest.mark.parametrize(
+    ("code", "body", "fields"),
+    [
+        (Code.PUT_KV_CONFIG, b"", {"namespace": "n", "key": "k", "value": "v"}),
+        (Code.UPDATE_NAMESRV_CONFIG, b"enableTopicList=true", {}),
+    ],
+)
+@in_loop
+async def test_routes_are_answered_while_changes_wait_for_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: Code, body: bytes, fields: dict[str, str]
+) -> None:
+    async with name_server(tmp_path) as peer:
+        await peer.register()
+        with SlowDisk(monkeypatch, files) as disk:
+            changes = [asyncio.create_task(peer.ask(code, body, **fields)) for _ in range(500)]
+            await disk.until_writing()
+            assert (await peer.route()).queue_datas
+            assert not any(change.done() for change in changes)
+        await asyncio.gather(*changes)
+        assert disk.writes < 10

@@ -1,11 +1,15 @@
 """What a registration does to the tables, rule by rule."""
 
+from collections.abc import ItemsView
+from dataclasses import replace
+
 import pytest
 
 from tailfin.namesrv.registration import Registered, put_topic
 from tailfin.namesrv.tables import Address, Tables
 from tailfin.wire.bodies.common import DataVersion
 from tailfin.wire.bodies.routes import QueueData
+from tailfin.wire.bodies.topics import TopicConfig
 from tailfin.wire.error import RemotingError
 from tests.unit.namesrv.samples import SLAVE, mapped, registration, take, topics
 
@@ -186,3 +190,39 @@ def test_an_administrator_gives_topics_to_known_brokers_only(tables: Tables) -> 
     take(tables, registration())
     put_topic(tables, "N", [QueueData(broker_name="broker-a", perm=6), QueueData(broker_name="nobody")])
     assert list(tables.queues["N"]) == ["broker-a"]
+
+
+class CountedTopics(dict[str, TopicConfig]):
+    """Counts how often somebody goes through it."""
+
+    walks = 0
+
+    def items(self) -> ItemsView[str, TopicConfig]:  # type: ignore[override]
+        self.walks += 1
+        return super().items()
+
+
+def test_a_repeated_registration_is_not_gone_through_until_someone_touched_the_topics(tables: Tables) -> None:
+    wrapper = topics("T", "U")
+    counted = CountedTopics(wrapper.topic_config_table)
+    same = registration(wrapper=replace(wrapper, topic_config_table=counted))
+    take(tables, same)
+    assert counted.walks == 1
+    take(tables, same, drop_missing=True)
+    assert counted.walks == 1
+    tables.drop_queues("T", "broker-a")
+    put_topic(tables, "Given", [QueueData(broker_name="broker-a")])
+    take(tables, same, drop_missing=True)
+    assert counted.walks == 2
+    assert set(tables.queues) == {"T", "U"}
+    take(tables, registration("other", address=SLAVE))
+    take(tables, same)
+    assert counted.walks == 2
+
+
+def test_permissions_change_for_the_topics_of_one_broker(tables: Tables) -> None:
+    take(tables, registration())
+    take(tables, registration("other", address=SLAVE, wrapper=topics("T", "V")))
+    assert tables.change_perm("other", lambda _: 4) == 2
+    assert tables.change_perm("nobody", lambda _: 4) == 0
+    assert (perm_of(tables, "T"), perm_of(tables, "T", "other")) == (6, 4)

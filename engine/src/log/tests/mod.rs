@@ -8,6 +8,7 @@ mod gates;
 mod lifecycle;
 mod model;
 mod put_many;
+mod put_together;
 mod read;
 mod recovery;
 mod roll;

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from tailfin.broker import latency
 from tailfin.broker.config_file import following
-from tailfin.config import files, properties
+from tailfin.config import properties
+from tailfin.config.kept import KeptSettings
 from tailfin.config.setting import ConfigError
 from tailfin.remoting import Request, Response, handles
+from tailfin.rounds import Rounds
 from tailfin.store.expiry import disk_use
 from tailfin.wire import version
 from tailfin.wire.bodies.common import DataVersion, KVTable
@@ -33,6 +35,10 @@ class NodeAdmin:
         self._broker = broker
         self._version = DataVersion()
         self._started_ms = int(time.time() * 1000)
+        self._kept = KeptSettings()
+        # One round for all who ask: a flood of requests is not a flood of walks through the folders.
+        self._queue_cleaning = Rounds(self._clean_queues)
+        self._log_cleaning = Rounds(self._clean_log)
 
     @handles(Code.GET_BROKER_CONFIG)
     def config(self, request: Request) -> Response:
@@ -62,13 +68,9 @@ class NodeAdmin:
         await self._broker.apply(settings)
         self._version = following(self._version)
         if path := settings.broker.brokerConfigPath:
-            await asyncio.to_thread(self._keep, Path(path), changes)
+            await self._kept.keep(Path(path), changes)
         log.info("settings changed by %s: %s", request.peer, ", ".join(sorted(changes)))
         return Response()
-
-    def _keep(self, path: Path, changes: dict[str, str]) -> None:
-        before = path.read_text() if path.exists() else ""
-        files.replace_file(path, properties.changed(before, changes).encode())
 
     @handles(Code.GET_BROKER_RUNTIME_INFO)
     def runtime_info(self, request: Request) -> Response:
@@ -170,11 +172,17 @@ class NodeAdmin:
     @handles(Code.CLEAN_EXPIRED_CONSUMEQUEUE)
     async def clean_queues(self, request: Request) -> Response:
         """Delete queue files of which all messages are gone."""
-        await asyncio.to_thread(self._broker.store.delete_expired_queue_files)
+        await self._queue_cleaning.served()
         return Response()
+
+    async def _clean_queues(self) -> None:
+        await asyncio.to_thread(self._broker.store.delete_expired_queue_files)
 
     @handles(Code.DELETE_EXPIRED_COMMITLOG)
     async def clean_log(self, request: Request) -> Response:
         """Delete expired log files now, whatever the hour."""
-        await asyncio.to_thread(self._broker.store.clean, now=True)
+        await self._log_cleaning.served()
         return Response()
+
+    async def _clean_log(self) -> None:
+        await asyncio.to_thread(self._broker.store.clean, now=True)

@@ -1,5 +1,6 @@
 """Topics: made, changed, listed, measured, deleted."""
 
+import asyncio
 import logging
 from collections.abc import Iterable
 from dataclasses import replace
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tailfin.broker import names
 from tailfin.remoting import Request, Response, handles
+from tailfin.rounds import Rounds
 from tailfin.wire.bodies.common import GroupList, MessageQueue, TopicList
 from tailfin.wire.bodies.stats import TopicOffset, TopicStatsTable
 from tailfin.wire.bodies.topics import (
@@ -41,6 +43,7 @@ class TopicAdmin:
 
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
+        self._cleaning = Rounds(self._clean_unused)
 
     @handles(Code.UPDATE_AND_CREATE_TOPIC)
     async def update(self, request: Request) -> Response:
@@ -120,7 +123,7 @@ class TopicAdmin:
             raise RemotingError(
                 ResponseCode.INVALID_PARAMETER, f"The topic[{name}] is conflict with system topic."
             )
-        self._delete(self._with_pop_retry_topics(name))
+        await self._delete(self._with_pop_retry_topics(name))
         await self._broker.topics_settled()
         log.info("topic %s deleted by %s", name, request.peer)
         return Response()
@@ -135,11 +138,12 @@ class TopicAdmin:
                     if (retry := names.retry_topic(f"{group}{separator}{name}")) in self._broker.topics
                 )
 
-    def _delete(self, topics: Iterable[str]) -> None:
+    async def _delete(self, topics: Iterable[str]) -> None:
         for name in list(topics):
             self._broker.topics.delete(name)
             self._broker.offsets.drop(topic=name)
-            self._broker.store.delete_topic(name)
+            # It waits until what was sent to the topic is in its queues, and removes files.
+            await asyncio.to_thread(self._broker.store.delete_topic, name)
             self._broker.stats.forget(topic=name)
 
     @handles(Code.GET_ALL_TOPIC_CONFIG)
@@ -193,14 +197,19 @@ class TopicAdmin:
         return Response(body=TopicList(topic_list=self._broker.topics.system()).to_json())
 
     @handles(Code.CLEAN_UNUSED_TOPIC)
-    def clean_unused(self, request: Request) -> Response:
+    async def clean_unused(self, request: Request) -> Response:
         """Delete the queues of topics that no longer exist."""
+        await self._cleaning.served()
+        return Response()
+
+    async def _clean_unused(self) -> None:
         topics = self._broker.topics
         for name in self._broker.store.topics():
             if name not in topics and not topics.is_system(name) and not name.startswith("%LMQ%"):
+                # Not by another thread: in between the topic might be made and written to.
                 self._broker.store.delete_topic(name)
                 log.info("queues of topic %s deleted: the topic does not exist", name)
-        return Response()
+                await asyncio.sleep(0)
 
     def _topic(self, name: str) -> TopicConfig:
         topic = self._broker.topics.get(name)

@@ -28,6 +28,11 @@ class Rounds:
         if waiting := self._next or self._now:
             await asyncio.shield(waiting)
 
+    async def served(self) -> None:
+        """Ask for a round, and wait for it."""
+        self.ask()
+        await self.done()
+
     def cancel(self) -> None:
         """Give up what is under way, and those who wait for it."""
         if self._task:
