@@ -13,6 +13,7 @@ import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
 import org.apache.rocketmq.client.producer.SendResult;
 import org.apache.rocketmq.common.message.Message;
+import org.apache.rocketmq.common.message.MessageClientExt;
 import org.apache.rocketmq.common.message.MessageExt;
 
 /** Messages that a listener does not take at once: again later, or dead in the end. */
@@ -34,6 +35,7 @@ final class RetryScenarios {
         void add(MessageExt message) {
             Map<String, Object> seen = Seen.received(message);
             seen.put("at", System.currentTimeMillis());
+            seen.put("offsetId", ((MessageClientExt) message).getOffsetMsgId());
             all.add(seen);
         }
 
