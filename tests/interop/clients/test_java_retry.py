@@ -123,7 +123,7 @@ def test_in_order_a_failure_is_tried_on_the_spot_and_dead_at_last(java: Java) ->
     of_client = {"RECONSUME_TIME", "MAX_RECONSUME_TIMES"}
     assert dead["properties"].keys() == GIVEN | READ | HANDED_BACK | of_client
     assert (dead["properties"]["DELAY"], dead["properties"]["WAIT"]) == ("-1", "true")
-    assert dead["properties"]["ORIGIN_MESSAGE_ID"] == sent["id"], "a client that sends it itself gives this id"
+    assert dead["properties"]["ORIGIN_MESSAGE_ID"] == sent["id"], "the client gave it this one"
 
 
 @pytest.mark.shows("BC-03")
