@@ -9,6 +9,7 @@ use parking_lot::RwLock;
 
 use super::alarm::Alarm;
 use super::counters::{Counters, Tally};
+use super::judging::Compiled;
 use super::offsets::Offsets;
 use super::options::HotOptions;
 use super::park::Parking;
@@ -27,6 +28,7 @@ pub struct HotPath {
     pub offsets: Offsets,
     pub counters: Counters,
     settings: RwLock<Arc<Settings>>,
+    pub(super) compiled: Compiled,
     pub(super) parking: Parking,
     pub(super) unflushed: Unflushed,
     /// Rings when a hold or a wait for the disk has lasted long enough.
@@ -56,6 +58,7 @@ impl HotPath {
             offsets: Offsets::default(),
             counters: Counters::default(),
             settings: RwLock::new(Arc::new(settings)),
+            compiled: Compiled::default(),
             parking: Parking::default(),
             unflushed: Unflushed::default(),
             alarm: Arc::default(),
