@@ -532,6 +532,8 @@ class Server:
         """Send the client a request of ours; return its opaque, or None when the connection is gone."""
     def disconnect(self, connection: int) -> None: ...
     def connections(self) -> int: ...
+    def reload_tls(self) -> None:
+        """Read the TLS files again, for connections to come; `ValueError` when they do not fit together."""
     def stats(self) -> dict[str, int]:
         """Counters since start: connections, frames and bytes both ways, refused frames, paused reads."""
     def stop(self, drain: float = 3.0) -> None:

@@ -104,7 +104,10 @@ class Broker:
         ip = config.brokerIP1 or address.local_address()
         config = replace(config, brokerIP1=ip, brokerIP2=config.brokerIP2 or ip, listenPort=port)
         store = self.settings.store.changed(storeHost=f"{ip}:{port}")
-        self.settings = replace(self.settings, broker=config, store=store)
+        # As if they had been given, so that they are still there after a change of other settings.
+        settled = {key: str(getattr(config, key)) for key in ("brokerIP1", "brokerIP2", "listenPort")}
+        given = {**self.settings.given, **settled, "storeHost": store.storeHost}
+        self.settings = replace(self.settings, broker=config, store=store, given=given)
 
     def _load(self) -> None:
         """Read the config files and hand their content to the hot path."""
