@@ -34,6 +34,8 @@ SMALL_BROKER = {
     # What is tried again comes after a second, not after hours.
     "messageDelayLevel": " ".join(["1s", "2s", *["1s"] * 16]),
     "recallMessageEnable": "true",
+    "enableLmq": "true",
+    "enableMultiDispatch": "true",
 }
 """Files so small that a broker starts without claiming gigabytes."""
 

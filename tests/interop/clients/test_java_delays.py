@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests.interop.clients.java_client import Saw
+from tests.interop.clients.java_client import Saw, saw
 from tests.interop.clients.scenario_checks import assert_same
-from tests.interop.clients.test_java_client import Java, saw
 
+Java = dict[str, Saw]
 LEVELS_MS = {1: 1000, 2: 2000}
 LATE_RATIO = 3
 """How many times the asked delay a busy machine may take."""

@@ -30,6 +30,10 @@ public final class ClientScenarios {
         Map<String, Scenario> scenarios = new LinkedHashMap<>();
         RebalanceScenarios.addTo(scenarios);
         DelayScenarios.addTo(scenarios);
+        RetryScenarios.addTo(scenarios);
+        OrderScenarios.addTo(scenarios);
+        ExchangeScenarios.addTo(scenarios);
+        OperatorScenarios.addTo(scenarios);
         PushScenarios.addTo(scenarios);
         OffsetScenarios.addTo(scenarios);
         PullScenarios.addTo(scenarios);
