@@ -14,6 +14,7 @@ from typing_extensions import disjoint_base
 __all__ = [
     "AppendRefused",
     "Appended",
+    "BadExpression",
     "Event",
     "HotPath",
     "LimitServer",
@@ -24,6 +25,7 @@ __all__ = [
     "ReadResult",
     "Request",
     "Server",
+    "SqlFilter",
     "StoreClosed",
     "StoreDamaged",
     "StoreError",
@@ -388,6 +390,28 @@ def encode_message_id(store_host: str, physical_offset: int) -> str:
 def decode_message_id(message_id: str) -> tuple[str, int]:
     """Take an offset message id apart; `ValueError` when it is malformed."""
 
+class BadExpression(ValueError):
+    """A filter expression that cannot be read; `position` is the character where that shows, from 1 on."""
+
+    position: int
+
+@final
+class SqlFilter:
+    """An SQL92 expression over a message's properties, ready to judge messages as RocketMQ's filter does."""
+
+    def __new__(cls, expression: str) -> SqlFilter:
+        """Compile an expression; `BadExpression` when it cannot be read."""
+    @property
+    def unread(self) -> str | None:
+        """The end of the text that is not part of the expression: RocketMQ does not look at it."""
+    def evaluate(self, properties: bytes) -> bool | None:
+        """Judge a message by its properties text; None is SQL's null.
+
+        `ValueError` when a property cannot be converted to what it is compared with.
+        """
+    def matches(self, properties: bytes) -> bool:
+        """Whether a message with this properties text is let through: null and errors are not."""
+
 @final
 class Request:
     """One frame from a client that the engine leaves to Python."""
@@ -493,6 +517,8 @@ class Server:
         """Send the client a request of ours; return its opaque, or None when the connection is gone."""
     def disconnect(self, connection: int) -> None: ...
     def connections(self) -> int: ...
+    def reload_tls(self) -> None:
+        """Read the TLS files again, for connections to come; `ValueError` when they do not fit together."""
     def stats(self) -> dict[str, int]:
         """Counters since start: connections, frames and bytes both ways, refused frames, paused reads."""
     def stop(self, drain: float = 3.0) -> None:
@@ -549,9 +575,13 @@ class HotPath:
         version: int,
         tag_codes: Iterable[int],
         broadcast: bool,
+        sql: SqlFilter | None = None,
         by_python: bool = False,
     ) -> None:
-        """Tell what a group reads of a topic: hashes of tags, none for all; other filters are Python's."""
+        """Tell what a group reads of a topic: hashes of tags, none for all, or a filter by properties.
+
+        With `by_python` pulls by this subscription are left to Python.
+        """
     def drop_subscription(self, group: str, topic: str) -> None: ...
     def send_to_python(self, codes: Iterable[int]) -> None:
         """Leave these request codes to Python from now on (hooks, tracing); an empty list ends it."""

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::append::Placed;
 use super::config::TransferLimit;
-use super::filter::TagFilter;
+use super::filter::MessageFilter;
 use super::mapping::Mapping;
 use super::mend::{Looked, leads_to};
 use super::queue::{ConsumeQueue, Unit};
@@ -56,7 +56,7 @@ pub struct ReadRequest<'a> {
     pub bytes_max: Option<usize>,
     /// Whether the transfer limits of the configuration hold, besides those above.
     pub transfer_limits: bool,
-    pub filter: Option<&'a TagFilter>,
+    pub filter: Option<&'a dyn MessageFilter>,
     /// Check bodies against their checksums; unneeded where the receiver does.
     pub check_bodies: bool,
 }
@@ -233,7 +233,7 @@ impl Store {
                     let physical = record.physical_offset().cast_unsigned();
                     let size = record.size();
                     last_physical = Some(physical);
-                    let wanted = request.filter.is_none_or(|filter| filter.matches(&record));
+                    let wanted = request.filter.is_none_or(|filter| filter.matches(record.properties()));
                     if wanted && let Some((map, at)) = view.place(physical) {
                         result.push(map, at, size);
                     }

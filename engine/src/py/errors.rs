@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 
 use super::store::Appended;
 use crate::error::Error;
+use crate::filter;
 use crate::load::LoadError;
 use crate::log::put::Refusal;
 
@@ -42,6 +43,20 @@ create_exception!(
     PyException,
     "A load run that could not be carried out; trouble with a connection is a `ConnectionError`."
 );
+
+create_exception!(
+    tailfin._engine,
+    BadExpression,
+    PyValueError,
+    "A filter expression that cannot be read; `position` is the character where that shows, the first being 1."
+);
+
+/// A refused expression, with its place.
+pub fn bad_expression(py: Python<'_>, bad: &filter::BadExpression) -> PyErr {
+    let error = BadExpression::new_err(bad.to_string());
+    let filled = error.value(py).setattr("position", bad.position);
+    filled.map_or_else(|failure| failure, |()| error)
+}
 
 impl From<LoadError> for PyErr {
     fn from(error: LoadError) -> Self {

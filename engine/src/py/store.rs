@@ -18,7 +18,7 @@ use super::read::ReadResult;
 use crate::error::Result;
 use crate::log::append::Placed;
 use crate::log::clock::now_ms;
-use crate::log::filter::TagFilter;
+use crate::log::filter::{MessageFilter, TagFilter};
 use crate::log::flags::Flag;
 use crate::log::mapping::mapped;
 use crate::log::notes::{Level, Notes};
@@ -328,7 +328,7 @@ impl LogStore {
             count_max: limit,
             bytes_max: max_bytes,
             transfer_limits: max_bytes.is_none(),
-            filter: filter.as_ref(),
+            filter: filter.as_ref().map(|filter| filter as &dyn MessageFilter),
             check_bodies: true,
         };
         enter(py, || store.read(&request)).map(ReadResult::from)
