@@ -1,5 +1,6 @@
 //! Tailfin's engine. Python decides, the engine moves bytes.
 //!
+//! - `filter`: SQL92 over messages' properties
 //! - `message`: the stored-message layout, properties, batches, ids and hashes
 //! - `load`: the load generator
 //! - `log`: mapped files, append, queues, index, flush, dispatch, recovery
@@ -7,6 +8,7 @@
 //! - `py`: the only files that know Python
 
 pub mod error;
+pub mod filter;
 pub mod hot;
 pub mod load;
 pub mod log;

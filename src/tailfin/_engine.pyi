@@ -14,6 +14,7 @@ from typing_extensions import disjoint_base
 __all__ = [
     "AppendRefused",
     "Appended",
+    "BadExpression",
     "Event",
     "HotPath",
     "LimitServer",
@@ -24,6 +25,7 @@ __all__ = [
     "ReadResult",
     "Request",
     "Server",
+    "SqlFilter",
     "StoreClosed",
     "StoreDamaged",
     "StoreError",
@@ -52,11 +54,14 @@ class StoreClosed(StoreError):
 class AppendRefused(StoreError):
     """An append that was not acknowledged.
 
-    `status` is RocketMQ's put status (`"SERVICE_NOT_AVAILABLE"`, `"FLUSH_DISK_TIMEOUT"`, ...).
+    `status` is RocketMQ's put status (`"SERVICE_NOT_AVAILABLE"`, `"FLUSH_DISK_TIMEOUT"`, ...), `code` and
+    `remark` what a producer is answered then.
     `result` is set when the message was stored but its durability is not known.
     """
 
     status: str
+    code: int
+    remark: str
     result: Appended | None
 
 class _Draft(Protocol):
@@ -281,9 +286,21 @@ class LogStore:
     def message_by_id(self, message_id: str) -> Message | None:
         """Return the message with this offset message id; `ValueError` when the id is malformed."""
     def query(
-        self, topic: str, key: str, *, begin: int = 0, end: int | None = None, limit: int = 32
+        self,
+        topic: str,
+        key: str,
+        *,
+        begin: int = 0,
+        end: int | None = None,
+        limit: int = 32,
+        by_tags: bool = False,
     ) -> list[Message]:
-        """Find messages by one of their keys or their unique key, newest first, stored in [begin, end]."""
+        """Find messages by one of their keys or their unique key, newest first, stored in [begin, end].
+
+        With `by_tags` the key is the messages' tag.
+        """
+    def index_end(self) -> tuple[int, int]:
+        """Return the newest entry of the key index: when its message was stored, and its physical offset."""
     def min_offset(self, topic: str, queue_id: int) -> int: ...
     def max_offset(self, topic: str, queue_id: int) -> int:
         """Queue offset after the last consumable message; 0 for an unknown queue."""
@@ -387,6 +404,28 @@ def encode_message_id(store_host: str, physical_offset: int) -> str:
 
 def decode_message_id(message_id: str) -> tuple[str, int]:
     """Take an offset message id apart; `ValueError` when it is malformed."""
+
+class BadExpression(ValueError):
+    """A filter expression that cannot be read; `position` is the character where that shows, from 1 on."""
+
+    position: int
+
+@final
+class SqlFilter:
+    """An SQL92 expression over a message's properties, ready to judge messages as RocketMQ's filter does."""
+
+    def __new__(cls, expression: str) -> SqlFilter:
+        """Compile an expression; `BadExpression` when it cannot be read."""
+    @property
+    def unread(self) -> str | None:
+        """The end of the text that is not part of the expression: RocketMQ does not look at it."""
+    def evaluate(self, properties: bytes) -> bool | None:
+        """Judge a message by its properties text; None is SQL's null.
+
+        `ValueError` when a property cannot be converted to what it is compared with.
+        """
+    def matches(self, properties: bytes) -> bool:
+        """Whether a message with this properties text is let through: null and errors are not."""
 
 @final
 class Request:
@@ -493,6 +532,8 @@ class Server:
         """Send the client a request of ours; return its opaque, or None when the connection is gone."""
     def disconnect(self, connection: int) -> None: ...
     def connections(self) -> int: ...
+    def reload_tls(self) -> None:
+        """Read the TLS files again, for connections to come; `ValueError` when they do not fit together."""
     def stats(self) -> dict[str, int]:
         """Counters since start: connections, frames and bytes both ways, refused frames, paused reads."""
     def stop(self, drain: float = 3.0) -> None:
@@ -549,9 +590,13 @@ class HotPath:
         version: int,
         tag_codes: Iterable[int],
         broadcast: bool,
+        sql: SqlFilter | None = None,
         by_python: bool = False,
     ) -> None:
-        """Tell what a group reads of a topic: hashes of tags, none for all; other filters are Python's."""
+        """Tell what a group reads of a topic: hashes of tags, none for all, or a filter by properties.
+
+        With `by_python` pulls by this subscription are left to Python.
+        """
     def drop_subscription(self, group: str, topic: str) -> None: ...
     def send_to_python(self, codes: Iterable[int]) -> None:
         """Leave these request codes to Python from now on (hooks, tracing); an empty list ends it."""

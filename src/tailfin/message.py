@@ -1,7 +1,9 @@
-"""The stored message, and the codecs round it: records, batches, ids and Java's hash."""
+"""The stored message, the codecs round it (records, batches, ids, Java's hash), and filters by properties."""
 
 from tailfin._engine import (
+    BadExpression,
     Message,
+    SqlFilter,
     decode_batch,
     decode_message_id,
     encode_batch,
@@ -11,7 +13,9 @@ from tailfin._engine import (
 )
 
 __all__ = [
+    "BadExpression",
     "Message",
+    "SqlFilter",
     "decode_batch",
     "decode_message_id",
     "encode_batch",

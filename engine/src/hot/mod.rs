@@ -2,13 +2,14 @@
 //!
 //! - `serve` is where requests come in, and news of the store; `path` holds what all parts share
 //! - sending: `send` (`send_header`) → the store → `sent`
-//! - pulling: `pull` (`pull_header`) → the store, or `park` until a message arrives
+//! - pulling: `pull` (`pull_header`, `judging`) → the store, or `park` until a message arrives
 //! - `position`: offsets of groups and queues
 //! - what Python told: `rulebook`, `options`; what it may ask: `offsets`, `counters`
 
 mod alarm;
 mod codes;
 pub mod counters;
+mod judging;
 mod keys;
 pub mod offsets;
 pub mod options;
@@ -20,7 +21,7 @@ mod pull_header;
 pub mod rulebook;
 mod send;
 mod send_header;
-mod sent;
+pub mod sent;
 mod serve;
 mod unique;
 mod verdict;

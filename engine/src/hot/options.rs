@@ -22,6 +22,10 @@ pub struct HotOptions {
     pub long_polling: bool,
     pub short_polling: Duration,
     pub slave_read: bool,
+    /// Whether filters other than by tags are served.
+    pub property_filter: bool,
+    /// Whether retried messages are judged by the filter of the topic they came from.
+    pub filter_retries: bool,
     pub reject_transactions: bool,
 }
 
@@ -60,6 +64,8 @@ impl HotOptions {
             long_polling: true,
             short_polling: Duration::from_secs(1),
             slave_read: false,
+            property_filter: true,
+            filter_retries: false,
             reject_transactions: false,
         }
     }

@@ -11,6 +11,7 @@ use super::keys::{QueueKey, QueueRef};
 use super::path::HotPath;
 use super::pull::Allowed;
 use super::pull_header::Pull;
+use crate::log::filter::MessageFilter;
 use crate::log::watch::Arrival;
 use crate::message::ids::tags_code;
 use crate::net::hot::ReplyHandle;
@@ -33,10 +34,12 @@ impl HeldPull {
         QueueRef(self.pull.topic.as_bytes(), self.pull.queue_id)
     }
 
+    /// Whether a message ends the wait; one that has to be judged by its origin does.
     fn wants(&self, arrival: &Arrival<'_>) -> bool {
         let tags = || arrival.tags.map_or(0, tags_code);
-        arrival.queue_offset >= self.pull.offset
-            && self.allowed.filter.tags().is_none_or(|filter| filter.may_match(tags()))
+        let matches =
+            |filter: &dyn MessageFilter| filter.may_match(tags()) && filter.matches(arrival.properties);
+        arrival.queue_offset >= self.pull.offset && self.allowed.filter.judge().is_none_or(matches)
     }
 }
 

@@ -9,6 +9,7 @@ use parking_lot::RwLock;
 
 use super::alarm::Alarm;
 use super::counters::{Counters, Tally};
+use super::judging::Compiled;
 use super::offsets::Offsets;
 use super::options::HotOptions;
 use super::park::Parking;
@@ -27,12 +28,15 @@ pub struct HotPath {
     pub offsets: Offsets,
     pub counters: Counters,
     settings: RwLock<Arc<Settings>>,
+    pub(super) compiled: Compiled,
     pub(super) parking: Parking,
     pub(super) unflushed: Unflushed,
     /// Rings when a hold or a wait for the disk has lasted long enough.
     pub(super) alarm: Arc<Alarm>,
     pub(super) unique_keys: UniqueKeys,
     dice: AtomicU64,
+    /// Where the log will have come to when its followers are looked at next.
+    pub(super) look_at: AtomicU64,
 }
 
 /// The options, and what follows from them for every request.
@@ -56,10 +60,12 @@ impl HotPath {
             offsets: Offsets::default(),
             counters: Counters::default(),
             settings: RwLock::new(Arc::new(settings)),
+            compiled: Compiled::default(),
             parking: Parking::default(),
             unflushed: Unflushed::default(),
             alarm: Arc::default(),
             dice: AtomicU64::new(now_ms().cast_unsigned()),
+            look_at: AtomicU64::new(0),
         });
         let watch: Weak<Self> = Arc::downgrade(&path);
         path.store.watcher.set(watch.clone());

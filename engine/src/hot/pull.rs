@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::codes::response;
+use super::judging::OriginFilter;
 use super::options::HotOptions;
 use super::park::HeldPull;
 use super::path::{HotPath, Settings};
-use super::pull_header::Pull;
-use super::rulebook::{Group, Subscription, Topic, perm};
+use super::pull_header::{ExpressionKind, Pull};
+use super::rulebook::{Filter, Group, Topic, perm};
 use super::verdict::{Forbidden, Verdict, forbid, refuse};
-use crate::log::filter::TagFilter;
+use crate::log::derived::is_lmq;
+use crate::log::filter::{MessageFilter, TagFilter};
 use crate::log::read::{GetStatus, ReadRequest, ReadResult};
 use crate::net::frame::Frame;
 use crate::net::hot::{Outbox, Reply};
@@ -20,29 +22,14 @@ use crate::net::text::Value;
 /// Where clients find what to do about a missing topic or subscription.
 const SEE_FAQ: &str = "\nSee https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details.";
 
+const RETRY_PREFIX: &str = "%RETRY%";
+
 /// What the rules allow a pull.
 #[derive(Clone, Debug)]
 pub struct Allowed {
     topic: Arc<Topic>,
     group: Arc<Group>,
     pub filter: Filter,
-}
-
-#[derive(Clone, Debug)]
-pub enum Filter {
-    All,
-    Given(TagFilter),
-    Subscribed(Arc<Subscription>),
-}
-
-impl Filter {
-    pub fn tags(&self) -> Option<&TagFilter> {
-        match self {
-            Self::All => None,
-            Self::Given(filter) => Some(filter),
-            Self::Subscribed(subscription) => subscription.filter.as_ref(),
-        }
-    }
 }
 
 /// What a pull is answered with.
@@ -112,6 +99,10 @@ impl HotPath {
             return forbid(Forbidden::Group, remark);
         }
         let Some(topic) = self.rulebook.topic(name.as_bytes()) else {
+            // Light queues come into the rulebook with their first reader.
+            if is_lmq(name.as_bytes()) && !handed_back {
+                return Err(Verdict::Python);
+            }
             let remark = format!("topic[{name}] not exist, apply first please!{SEE_FAQ}");
             return refuse(response::TOPIC_NOT_EXIST, remark);
         };
@@ -126,8 +117,13 @@ impl HotPath {
             return refuse(response::INVALID_PARAMETER, remark);
         }
         let filter = match &pull.expression {
-            Some(expression) => given_filter(pull, expression)?,
+            Some(expression) => self.given_filter(pull, expression)?,
             None => self.subscribed_filter(pull, &group, handed_back)?,
+        };
+        let filter = match filter {
+            Filter::Sql(_) if !options.property_filter => return Err(Verdict::Python),
+            Filter::Sql(_) if options.filter_retries && name.starts_with(RETRY_PREFIX) => Filter::Origin,
+            filter => filter,
         };
         Ok(Allowed { topic, group, filter })
     }
@@ -154,7 +150,18 @@ impl HotPath {
         if subscription.by_python && !handed_back {
             return Err(Verdict::Python);
         }
-        Ok(Filter::Subscribed(subscription))
+        Ok(subscription.filter.clone())
+    }
+
+    /// The filter that a pull brings along; a wrong one is for Python to refuse.
+    fn given_filter(&self, pull: &Pull<'_>, expression: &str) -> Result<Filter, Verdict> {
+        match pull.expression_kind {
+            ExpressionKind::Tags => given_tags(expression),
+            ExpressionKind::Sql => {
+                self.compiled.get(expression).map_or(Err(Verdict::Python), |filter| Ok(Filter::Sql(filter)))
+            }
+            ExpressionKind::Unknown => Err(Verdict::Python),
+        }
     }
 
     /// Read what the pull asks for.
@@ -162,6 +169,9 @@ impl HotPath {
         if let Some(offset) = self.offsets.take_reset(pull.place()) {
             return Ok(self.moved_by_reset(pull, offset));
         }
+        let origin = OriginFilter { rulebook: &self.rulebook, group: &pull.group };
+        let filter: Option<&dyn MessageFilter> =
+            if matches!(allowed.filter, Filter::Origin) { Some(&origin) } else { allowed.filter.judge() };
         let request = ReadRequest {
             topic: pull.topic.as_bytes(),
             queue_id: pull.queue_id,
@@ -169,7 +179,7 @@ impl HotPath {
             count_max: pull.count_max,
             bytes_max: pull.bytes_max,
             transfer_limits: true,
-            filter: allowed.filter.tags(),
+            filter,
             // The consumer checks them, and has to pay for it only once.
             check_bodies: false,
         };
@@ -255,16 +265,13 @@ fn hold_time(options: &HotOptions, pull: &Pull<'_>) -> Option<Duration> {
     hold.filter(|hold| !hold.is_zero())
 }
 
-fn given_filter(pull: &Pull<'_>, expression: &str) -> Result<Filter, Verdict> {
-    if !pull.by_tags {
-        return Err(Verdict::Python);
-    }
+fn given_tags(expression: &str) -> Result<Filter, Verdict> {
     // Java's split leaves nothing of an expression that is all separators.
     if !expression.is_empty() && expression.split("||").all(str::is_empty) {
         let remark = format!("parse the consumer's subscription failed: {expression:?} names no tag");
         return refuse(response::SUBSCRIPTION_PARSE_FAILED, remark);
     }
-    Ok(TagFilter::parse_codes(expression).map_or(Filter::All, Filter::Given))
+    Ok(Filter::of_tags(TagFilter::parse_codes(expression)))
 }
 
 /// The response to what became of a read.

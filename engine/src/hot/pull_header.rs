@@ -33,10 +33,27 @@ pub struct Pull<'a> {
     pub hold: Option<Duration>,
     /// The filter, when the pull brings its own.
     pub expression: Option<Cow<'a, str>>,
-    /// Whether the filter is by tags, which is all that is judged here.
-    pub by_tags: bool,
+    pub expression_kind: ExpressionKind,
     pub subscription_version: i64,
     pub is_lite: bool,
+}
+
+/// What a pull's own filter is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExpressionKind {
+    Tags,
+    Sql,
+    Unknown,
+}
+
+impl ExpressionKind {
+    fn of(name: Option<Text<'_>>) -> Self {
+        match name {
+            Some(name) if name.is("SQL92") => Self::Sql,
+            Some(name) if !name.is_empty() && !name.is("TAG") => Self::Unknown,
+            _ => Self::Tags,
+        }
+    }
 }
 
 #[derive(Default)]
@@ -101,7 +118,7 @@ impl<'a> Pull<'a> {
             },
             hold: has(flag::SUSPEND).then(|| Duration::from_millis(hold).min(HOLD_MAX)),
             expression: has(flag::SUBSCRIPTION).then_some(expression),
-            by_tags: fields.expression_type.is_none_or(|kind| kind.is_empty() || kind.is("TAG")),
+            expression_kind: ExpressionKind::of(fields.expression_type),
             subscription_version: fields.version.and_then(Text::int).unwrap_or(0),
             is_lite: frame.header.code == request::LITE_PULL_MESSAGE,
         })

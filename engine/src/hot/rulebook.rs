@@ -7,7 +7,8 @@ use parking_lot::RwLock;
 
 use super::counters::Tally;
 use super::keys::{Pair, PairRef};
-use crate::log::filter::TagFilter;
+use crate::filter::SqlFilter;
+use crate::log::filter::{MessageFilter, TagFilter};
 
 /// Bits of a permission.
 pub mod perm {
@@ -41,11 +42,35 @@ pub struct Group {
 #[derive(Clone, Debug)]
 pub struct Subscription {
     pub version: i64,
-    /// `None` for all messages.
-    pub filter: Option<TagFilter>,
+    pub filter: Filter,
     pub broadcast: bool,
-    /// Its filter is one that only Python can judge.
+    /// Its pulls are Python's.
     pub by_python: bool,
+}
+
+/// What a pull wants of a queue.
+#[derive(Clone, Debug)]
+pub enum Filter {
+    All,
+    Tags(Arc<TagFilter>),
+    Sql(Arc<SqlFilter>),
+    /// By what the group wants of the topic that a retried message came from.
+    Origin,
+}
+
+impl Filter {
+    pub fn of_tags(tags: Option<TagFilter>) -> Self {
+        tags.map_or(Self::All, |tags| Self::Tags(Arc::new(tags)))
+    }
+
+    /// `None` for all messages, and where the messages say themselves whose filter it is.
+    pub fn judge(&self) -> Option<&dyn MessageFilter> {
+        match self {
+            Self::All | Self::Origin => None,
+            Self::Tags(filter) => Some(&**filter),
+            Self::Sql(filter) => Some(&**filter),
+        }
+    }
 }
 
 /// Read by every socket's thread, so what is found is shared and a look-up holds its lock for no longer than it
@@ -125,7 +150,7 @@ mod tests {
     #[test]
     fn a_subscription_belongs_to_one_group_and_one_topic() {
         let book = Rulebook::default();
-        let all = Subscription { version: 1, filter: None, broadcast: false, by_python: false };
+        let all = Subscription { version: 1, filter: Filter::All, broadcast: false, by_python: false };
         book.put_subscription(b"G", b"T", all);
         assert!(book.subscription(b"G", b"T").is_some());
         assert!(book.subscription(b"T", b"G").is_none() && book.subscription(b"GT", b"").is_none());

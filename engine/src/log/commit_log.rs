@@ -13,7 +13,7 @@ use memmap2::MmapRaw;
 use parking_lot::{Mutex, RwLock};
 
 use super::append::Writer;
-use super::config::StoreConfig;
+use super::config::{FlushMode, StoreConfig};
 use super::markers::sync_directory;
 use super::notes::{Level, Notes};
 use super::pool::Pool;
@@ -216,7 +216,7 @@ impl CommitLog {
         for from in (0..size).step_by(step) {
             let to = size.min(from + step);
             segment.map().populate_write(from..to)?;
-            if self.config.flush_mode == super::config::FlushMode::Sync {
+            if self.config.flush_mode == FlushMode::Sync {
                 segment.map().sync(from..to)?;
             }
         }
@@ -261,7 +261,11 @@ impl CommitLog {
             let to = (position + PREPARE_STEP_BYTES).min(segment.size());
             if segment.buffer().is_none() {
                 segment.ensure_allocated(to)?;
-                segment.map().populate_write(position as usize..to as usize)?;
+                let range = position as usize..to as usize;
+                if self.config.flush_mode == FlushMode::Sync {
+                    segment.map().keep_pages_small(range.clone());
+                }
+                segment.map().populate_write(range)?;
             }
             self.prepared.store(segment.start() + to, Ordering::Release);
         }
@@ -345,6 +349,7 @@ impl CommitLog {
                 .and_then(|()| segment.map().check())?;
             if to == segment.end() {
                 segment.seal();
+                segment.map().let_pages_join();
             }
             self.flushed.store(to, Ordering::Release);
             from = to;

@@ -289,6 +289,7 @@ impl Dispatcher {
                 queue_id: record.queue_id(),
                 queue_offset: record.queue_offset(),
                 tags: properties.tags,
+                properties: record.properties(),
             });
         }
         if !self.index_stands()

@@ -1,8 +1,30 @@
-//! The tag filter: hashes decide in the queue; the tags themselves, where they are known, in the message.
+//! Filters of a read: first by the hash of tags in the queue, then by the message itself.
 
+use std::fmt;
+
+use crate::filter::SqlFilter;
 use crate::message::ids::tags_code;
 use crate::message::layout::property;
-use crate::message::{Record, properties};
+use crate::message::properties;
+
+/// Lets some messages through.
+pub trait MessageFilter: fmt::Debug + Sync {
+    /// By the code in the queue: false means no, true means look at the message.
+    fn may_match(&self, code: i64) -> bool;
+
+    /// By the properties text of the message.
+    fn matches(&self, properties: &[u8]) -> bool;
+}
+
+impl MessageFilter for SqlFilter {
+    fn may_match(&self, _: i64) -> bool {
+        true
+    }
+
+    fn matches(&self, properties: &[u8]) -> bool {
+        SqlFilter::matches(self, properties)
+    }
+}
 
 /// What a tag expression like `TagA || TagB` lets through.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,17 +53,18 @@ impl TagFilter {
         let codes: Box<[i64]> = codes.into_iter().collect();
         (!codes.is_empty()).then(|| Self { codes, tags: Box::default() })
     }
+}
 
-    /// By the code in the queue: false means no, true means look at the message.
-    pub fn may_match(&self, code: i64) -> bool {
+impl MessageFilter for TagFilter {
+    fn may_match(&self, code: i64) -> bool {
         self.codes.contains(&code)
     }
 
-    pub fn matches(&self, record: &Record<'_>) -> bool {
+    fn matches(&self, properties: &[u8]) -> bool {
         if self.tags.is_empty() {
             return true;
         }
-        let tags = properties::find(record.properties(), property::TAGS);
+        let tags = properties::find(properties, property::TAGS);
         tags.is_some_and(|tags| self.tags.iter().any(|wanted| **wanted == *tags))
     }
 }

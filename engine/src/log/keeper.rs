@@ -21,6 +21,8 @@ use crate::error::{Error, Result};
 const SINGLE_SYNCS_MAX: usize = 64;
 /// Writing out never takes more than about this share of the thread's time.
 const WORK_SHARE: u32 = 10;
+/// What all queues together may keep in memory between thorough rounds.
+const UNWRITTEN_BYTES_MAX: u64 = 64 << 20;
 
 #[derive(Debug)]
 pub struct Keeper {
@@ -91,20 +93,28 @@ impl Keeper {
         }
     }
 
-    /// Write all queues out; sync those with enough to sync, or all of them when `thorough`.
+    /// Write out and sync the queues with enough to write and to sync, or all of them when `thorough`.
+    ///
+    /// What is in memory only costs nothing after a crash: recovery begins at the checkpoint, which moves when
+    /// everything is synced.
     pub fn keep(&self, thorough: bool) -> Result<()> {
         let _alone = self.working.lock();
         // Read before writing out, so that the checkpoint never promises more than was written.
         let (position, timestamp) = (self.dispatcher.position(), self.dispatcher.timestamp());
         let least_bytes = if thorough { 1 } else { (self.config.queue_flush_least_pages * 4096).max(1) };
+        let queues = self.derived.queues.all();
+        let least_unwritten = least_bytes.min(UNWRITTEN_BYTES_MAX / (queues.len() as u64).max(1)).max(1);
         let mut to_sync = Vec::new();
         let mut all_synced = true;
-        for queue in self.derived.queues.all() {
-            queue.write_out()?;
+        for queue in queues {
+            let unwritten = queue.unwritten_bytes();
+            if unwritten >= least_unwritten {
+                queue.write_out()?;
+            }
             let unsynced = queue.unsynced_bytes();
             if unsynced >= least_bytes {
                 to_sync.push(queue);
-            } else if unsynced > 0 {
+            } else if unsynced > 0 || unwritten > 0 {
                 all_synced = false;
             }
         }

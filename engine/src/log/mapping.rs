@@ -146,16 +146,16 @@ impl Mapping {
         self.map.flush_range(range.start, range.len()).map_err(|source| Error::io("sync", &self.path, source))
     }
 
-    /// Tell the kernel that the file will be read from front to back.
-    pub fn advise_sequential(&self) -> Result<()> {
-        self.map.advise(Advice::Sequential).map_err(|source| Error::io("advise on", &self.path, source))
+    /// From now on fault the pages of `range` in one by one, if the kernel can be told so.
+    ///
+    /// Otherwise it joins up to 2 MiB of them, and a sync of one changed byte writes all of that.
+    pub fn keep_pages_small(&self, range: Range<usize>) {
+        let _ = self.map.advise_range(Advice::Random, range.start, range.len());
     }
 
-    /// Ask the kernel to read `range` ahead of use.
-    pub fn advise_willneed(&self, range: Range<usize>) -> Result<()> {
-        self.map
-            .advise_range(Advice::WillNeed, range.start, range.len())
-            .map_err(|source| Error::io("advise on", &self.path, source))
+    /// Take [`Mapping::keep_pages_small`] back, for the whole file.
+    pub fn let_pages_join(&self) {
+        let _ = self.map.advise(Advice::Normal);
     }
 
     /// Keep the pages in memory; the limit on locked memory may refuse it.

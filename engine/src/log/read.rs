@@ -6,14 +6,14 @@ use std::time::Instant;
 
 use super::append::Placed;
 use super::config::TransferLimit;
-use super::filter::TagFilter;
+use super::filter::MessageFilter;
 use super::mapping::Mapping;
 use super::mend::{Looked, leads_to};
 use super::queue::{ConsumeQueue, Unit};
 use super::store::Store;
 use super::view::{Seen, Slice, View};
 use crate::error::{Error, Result};
-use crate::message::ids::key_hash;
+use crate::message::ids::{key_hash, tags_key_hash};
 use crate::message::layout::property;
 use crate::message::{Record, properties};
 
@@ -56,7 +56,7 @@ pub struct ReadRequest<'a> {
     pub bytes_max: Option<usize>,
     /// Whether the transfer limits of the configuration hold, besides those above.
     pub transfer_limits: bool,
-    pub filter: Option<&'a TagFilter>,
+    pub filter: Option<&'a dyn MessageFilter>,
     /// Check bodies against their checksums; unneeded where the receiver does.
     pub check_bodies: bool,
 }
@@ -233,7 +233,7 @@ impl Store {
                     let physical = record.physical_offset().cast_unsigned();
                     let size = record.size();
                     last_physical = Some(physical);
-                    let wanted = request.filter.is_none_or(|filter| filter.matches(&record));
+                    let wanted = request.filter.is_none_or(|filter| filter.matches(record.properties()));
                     if wanted && let Some((map, at)) = view.place(physical) {
                         result.push(map, at, size);
                     }
@@ -361,15 +361,22 @@ impl Store {
         Ok((found, at))
     }
 
-    /// Find messages by a key, newest first.
-    pub fn query(&self, topic: &[u8], key: &[u8], begin: i64, end: i64, limit: usize) -> Result<Vec<Slice>> {
+    /// Find messages by what the index has of them, newest first.
+    pub fn query(
+        &self,
+        topic: &[u8],
+        wanted: Indexed<'_>,
+        begin: i64,
+        end: i64,
+        limit: usize,
+    ) -> Result<Vec<Slice>> {
         self.stats.queries.fetch_add(1, Ordering::Relaxed);
         let Some(index) = &self.derived.index else { return Ok(Vec::new()) };
         let limit = limit.min(self.config.query_results_max);
         let mut view = View::new(&self.log, self.dispatcher.confirmed());
         let mut found = Vec::new();
         let mut seen = None;
-        for offset in index.query(key_hash(topic, key), begin, end, limit.saturating_mul(QUERY_SPARE))? {
+        for offset in index.query(wanted.hash(topic), begin, end, limit.saturating_mul(QUERY_SPARE))? {
             // After a kill the last record may stand in the index twice.
             if found.len() == limit || seen.replace(offset) == Some(offset) {
                 continue;
@@ -377,7 +384,7 @@ impl Store {
             let offset = offset.max(0).cast_unsigned();
             let is_it = view.record(offset)?.is_some_and(|record| {
                 let in_time = (begin..=end).contains(&record.store_timestamp());
-                in_time && record.topic() == topic && has_key(&record, key) && record.body_is_intact()
+                in_time && record.topic() == topic && wanted.is_in(&record) && record.body_is_intact()
             });
             if is_it {
                 found.extend(view.slice(offset)?);
@@ -440,8 +447,31 @@ impl Limits {
     }
 }
 
-fn has_key(record: &Record<'_>, key: &[u8]) -> bool {
-    properties::find(record.properties(), property::UNIQ_KEY) == Some(key)
-        || properties::find(record.properties(), property::KEYS)
-            .is_some_and(|keys| keys.split(|&byte| byte == b' ').any(|word| word == key))
+/// What a message can be looked up by.
+#[derive(Clone, Copy, Debug)]
+pub enum Indexed<'a> {
+    /// One of its keys, or its unique key.
+    Key(&'a [u8]),
+    Tags(&'a [u8]),
+}
+
+impl Indexed<'_> {
+    fn hash(self, topic: &[u8]) -> i32 {
+        match self {
+            Self::Key(key) => key_hash(topic, key),
+            Self::Tags(tags) => tags_key_hash(topic, tags),
+        }
+    }
+
+    fn is_in(self, record: &Record<'_>) -> bool {
+        let of_record = |name| properties::find(record.properties(), name);
+        match self {
+            Self::Key(key) => {
+                of_record(property::UNIQ_KEY) == Some(key)
+                    || of_record(property::KEYS)
+                        .is_some_and(|keys| keys.split(|&byte| byte == b' ').any(|word| word == key))
+            }
+            Self::Tags(tags) => of_record(property::TAGS) == Some(tags),
+        }
+    }
 }

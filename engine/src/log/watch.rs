@@ -27,6 +27,7 @@ pub struct Arrival<'a> {
     pub queue_id: i32,
     pub queue_offset: i64,
     pub tags: Option<&'a [u8]>,
+    pub properties: &'a [u8],
 }
 
 /// The one who watches a store, if anyone does. Not kept alive by being one.

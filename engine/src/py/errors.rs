@@ -7,6 +7,8 @@ use pyo3::prelude::*;
 
 use super::store::Appended;
 use crate::error::Error;
+use crate::filter;
+use crate::hot::sent::put_code;
 use crate::load::LoadError;
 use crate::log::put::Refusal;
 
@@ -42,6 +44,20 @@ create_exception!(
     PyException,
     "A load run that could not be carried out; trouble with a connection is a `ConnectionError`."
 );
+
+create_exception!(
+    tailfin._engine,
+    BadExpression,
+    PyValueError,
+    "A filter expression that cannot be read; `position` is the character where that shows, the first being 1."
+);
+
+/// A refused expression, with its place.
+pub fn bad_expression(py: Python<'_>, bad: &filter::BadExpression) -> PyErr {
+    let error = BadExpression::new_err(bad.to_string());
+    let filled = error.value(py).setattr("position", bad.position);
+    filled.map_or_else(|failure| failure, |()| error)
+}
 
 impl From<LoadError> for PyErr {
     fn from(error: LoadError) -> Self {
@@ -85,6 +101,8 @@ pub fn refused(py: Python<'_>, refusal: &Refusal, placed: Option<Appended>) -> P
     let value = error.value(py);
     let filled = value
         .setattr("status", refusal.status.name())
+        .and_then(|()| value.setattr("code", put_code(refusal.status)))
+        .and_then(|()| value.setattr("remark", refusal.remark()))
         .and_then(|()| result.and_then(|result| value.setattr("result", result)));
     filled.map_or_else(|failure| failure, |()| error.clone_ref(py))
 }

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use super::filter::SqlFilter;
 use super::options::Options;
 use super::store::LogStore;
 use crate::hot::offsets::Place;
 use crate::hot::options::HotOptions;
 use crate::hot::path;
-use crate::hot::rulebook::{Group, Subscription, Topic};
+use crate::hot::rulebook::{Filter, Group, Subscription, Topic};
 use crate::log::filter::TagFilter;
 
 /// What the sockets' threads answer without Python: sends, pulls, long polling, consumer offsets.
@@ -38,6 +39,8 @@ fn hot_options(options: &Bound<'_, PyAny>) -> PyResult<HotOptions> {
         long_polling: options.take("longPollingEnable")?,
         short_polling: options.millis("shortPollingTimeMills")?,
         slave_read: options.take("slaveReadEnable")?,
+        property_filter: options.take("enablePropertyFilter")?,
+        filter_retries: options.take("filterSupportRetry")?,
         reject_transactions: options.take("rejectTransactionMessage")?,
     };
     options.done()?;
@@ -106,8 +109,9 @@ impl HotPath {
         self.path.rulebook.drop_group(name.as_bytes());
     }
 
-    /// Tell what a group's members read of a topic: hashes of tags, none for all; other filters are Python's.
-    #[pyo3(signature = (group, topic, *, version, tag_codes, broadcast, by_python=false))]
+    /// Tell what a group's members read of a topic: hashes of tags, none for all, or a filter by properties.
+    #[pyo3(signature = (group, topic, *, version, tag_codes, broadcast, sql=None, by_python=false))]
+    #[allow(clippy::too_many_arguments)] // keywords, one per setting
     fn put_subscription(
         &self,
         group: &str,
@@ -115,10 +119,15 @@ impl HotPath {
         version: i64,
         tag_codes: &Bound<'_, PyAny>,
         broadcast: bool,
+        sql: Option<&SqlFilter>,
         by_python: bool,
     ) -> PyResult<()> {
         let codes = tag_codes.try_iter()?.map(|code| code?.extract()).collect::<PyResult<Vec<i64>>>()?;
-        let subscription = Subscription { version, filter: TagFilter::of_codes(codes), broadcast, by_python };
+        let filter = match sql {
+            Some(sql) => Filter::Sql(sql.shared()),
+            None => Filter::of_tags(TagFilter::of_codes(codes)),
+        };
+        let subscription = Subscription { version, filter, broadcast, by_python };
         self.path.rulebook.put_subscription(group.as_bytes(), topic.as_bytes(), subscription);
         Ok(())
     }

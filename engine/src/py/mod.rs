@@ -3,6 +3,7 @@
 mod codec;
 mod enter;
 mod errors;
+mod filter;
 mod held_draft;
 mod hot;
 mod load;
@@ -21,7 +22,11 @@ mod _engine {
         decode_batch, decode_message_id, encode_batch, encode_message_id, encode_record, java_hash,
     };
     #[pymodule_export]
-    use super::errors::{AppendRefused, LoadFailed, StoreClosed, StoreDamaged, StoreError, StoreLocked};
+    use super::errors::{
+        AppendRefused, BadExpression, LoadFailed, StoreClosed, StoreDamaged, StoreError, StoreLocked,
+    };
+    #[pymodule_export]
+    use super::filter::SqlFilter;
     #[pymodule_export]
     use super::hot::HotPath;
     #[pymodule_export]

@@ -18,7 +18,8 @@ from tailfin.broker.admin.groups import GroupAdmin
 from tailfin.broker.admin.node import NodeAdmin
 from tailfin.broker.admin.progress import Progress
 from tailfin.broker.admin.topics import TopicAdmin
-from tailfin.broker.clients import ClientTable
+from tailfin.broker.clients import ClientTable, ConsumerGroup
+from tailfin.broker.filters import ConsumerFilters
 from tailfin.broker.groups import GroupTable
 from tailfin.broker.hooks import Hooks
 from tailfin.broker.locks import QueueLocks
@@ -28,6 +29,7 @@ from tailfin.broker.protection import LOOK_EVERY_S, stop_the_slow
 from tailfin.broker.pull import Pulls
 from tailfin.broker.query import Queries
 from tailfin.broker.registration import Registration
+from tailfin.broker.reply import Replies
 from tailfin.broker.retry import Retry
 from tailfin.broker.rulebook import Rulebook
 from tailfin.broker.schedule import Schedule
@@ -39,6 +41,7 @@ from tailfin.config.broker import BrokerConfig, BrokerSettings
 from tailfin.config.hot import hot_options
 from tailfin.remoting import Client, Hook, HotPath, Server
 from tailfin.store import Appended, Store
+from tailfin.wire.bodies.clients import SubscriptionData
 from tailfin.wire.bodies.groups import SubscriptionGroupConfig
 from tailfin.wire.bodies.topics import TopicConfig
 
@@ -46,6 +49,7 @@ log = logging.getLogger("tailfin.broker")
 
 SCAN_CLIENTS_S = 10.0
 PERSIST_DELAYS_S = 10.0
+PERSIST_FILTERS_S = 10.0
 REGISTER_AT_START_S = 3.0
 VIP_PORT_BELOW = 2
 NO_SYSTEM_TOPICS = "_WITHOUT_SYSTEM_TOPIC"
@@ -100,22 +104,27 @@ class Broker:
         ip = config.brokerIP1 or address.local_address()
         config = replace(config, brokerIP1=ip, brokerIP2=config.brokerIP2 or ip, listenPort=port)
         store = self.settings.store.changed(storeHost=f"{ip}:{port}")
-        self.settings = replace(self.settings, broker=config, store=store)
+        # As if they had been given, so that they are still there after a change of other settings.
+        settled = {key: str(getattr(config, key)) for key in ("brokerIP1", "brokerIP2", "listenPort")}
+        given = {**self.settings.given, **settled, "storeHost": store.storeHost}
+        self.settings = replace(self.settings, broker=config, store=store, given=given)
 
     def _load(self) -> None:
         """Read the config files and hand their content to the hot path."""
         folder = self.config_folder
-        self.topics = TopicTable(folder, self.config)
-        self.groups = GroupTable(folder, self.config)
+        light = self.settings.store.enableLmq
+        self.topics = TopicTable(folder, self.config, light=light)
+        self.groups = GroupTable(folder, self.config, light=light)
         self.hot = HotPath(self.store, hot_options(self.config))
-        self.offsets = ConsumerOffsets(folder, self.config, self.hot)
+        self.offsets = ConsumerOffsets(folder, self.config, self.hot, light=light)
+        self.filters = ConsumerFilters(folder, self.config)
         self.schedule = Schedule(folder, self.store)
-        for part in (self.topics, self.groups, self.offsets, self.schedule):
+        for part in (self.topics, self.groups, self.offsets, self.filters, self.schedule):
             part.load()
-        self.rulebook = Rulebook(self.hot, self.topics, self.groups, self.hooks)
+        self.rulebook = Rulebook(self.hot, self.topics, self.groups, self.filters, self.hooks)
         self.rulebook.push_all()
         self.clients = ClientTable(self.config.channelExpiredTimeout / 1000)
-        self.clients.on_subscription = self.rulebook.put_subscription
+        self.clients.on_subscription = self._subscription_changed
         self.locks = QueueLocks()
         self.transactions = Transactions(self)
         self.transactions.load()
@@ -130,8 +139,10 @@ class Broker:
         self.membership = Membership(self)
         self.queries = Queries(self)
         self.retry = Retry(self)
+        sends = Sends(self)
         self.server.add(
-            Sends(self),
+            sends,
+            Replies(self, sends),
             self.retry,
             Pulls(self),
             self.queries,
@@ -182,6 +193,7 @@ class Broker:
                 self.registration.run(),
                 self._every(config.flushConsumerOffsetInterval / 1000, self.offsets.persist_if_changed),
                 self._every(SCAN_CLIENTS_S, self.membership.scan),
+                self._every(PERSIST_FILTERS_S, self.filters.persist_if_changed),
                 self._every(SAMPLE_S, self.sample),
                 self._every(LOOK_EVERY_S, lambda: stop_the_slow(self)),
                 self.transactions.keep_counts(),
@@ -220,9 +232,9 @@ class Broker:
                 await table.close()
         with _said_at_the_stop():
             await self.offsets.persist_if_changed()
-        for write in (self.schedule.persist_if_changed, self.transactions.counts.persist_if_changed):
+        for part in (self.filters, self.schedule, self.transactions.counts):
             with _said_at_the_stop():
-                write()
+                part.persist_if_changed()
 
     async def wait_stopped(self) -> None:
         """Wait until someone stopped the broker."""
@@ -262,7 +274,7 @@ class Broker:
     async def apply(self, settings: BrokerSettings) -> None:
         """Put changed settings into force; those of the store's files wait for the next start."""
         before, self.settings = self.settings, settings
-        self.topics.config = self.groups.config = settings.broker
+        self.topics.config = self.groups.config = self.filters.config = settings.broker
         self.hot.set_options(hot_options(settings.broker))
         if settings.store.maxMessageSize != before.store.maxMessageSize:
             self.store.set_max_message_size(settings.store.maxMessageSize)
@@ -287,6 +299,12 @@ class Broker:
     def _groups_changed(self, groups: list[SubscriptionGroupConfig]) -> None:
         for group in groups:
             self.rulebook.put_group(group)
+
+    def _subscription_changed(
+        self, group: ConsumerGroup, topic: str, subscription: SubscriptionData | None
+    ) -> None:
+        self.filters.follow(group.name, topic, subscription)
+        self.rulebook.put_subscription(group, topic, subscription)
 
     def retell_subscription(self, group: str, topic: str) -> None:
         """Tell the hot path once more what a group reads of a topic, after a rule about it changed."""

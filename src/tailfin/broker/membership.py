@@ -4,7 +4,7 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
-from tailfin.broker import names
+from tailfin.broker import filters, names
 from tailfin.broker.clients import Client, ConsumerGroup, Joining
 from tailfin.remoting import Request, Response, handles
 from tailfin.wire.bodies.clients import (
@@ -45,7 +45,7 @@ class Membership:
 
     @handles(Code.HEART_BEAT)
     def heart_beat(self, request: Request) -> Response:
-        """Note a client, its groups and what they subscribe to."""
+        """Note a client, its groups and what they subscribe to; a filter that is not served is refused."""
         beat = HeartbeatData.from_json(request.body)
         if not beat.client_id:
             raise RemotingError(ResponseCode.SYSTEM_ERROR, "the heartbeat has no clientID")
@@ -60,6 +60,8 @@ class Membership:
             for producer in beat.producer_data_set:
                 if producer.group_name:
                     self._broker.clients.beat_producer(producer.group_name, _client(beat, request))
+        for data in beat.consumer_data_set:
+            self._check_filters(data)
         marks = {"IS_SUPPORT_HEART_BEAT_V2": "true", "IS_SUB_CHANGE": "true" if resend else "false"}
         return Response(fields=marks)
 
@@ -95,6 +97,14 @@ class Membership:
             _client(beat, request),
         )
 
+    def _check_filters(self, data: ConsumerData) -> None:
+        for each in data.subscription_data_set:
+            try:
+                filters.check(self._broker.config, each.expression_type, each.sub_string)
+            except RemotingError as error:
+                remark = f"group {data.group_name}, topic {each.topic}: {error.remark}"
+                raise RemotingError(error.code, remark) from None
+
     @handles(Code.UNREGISTER_CLIENT)
     def unregister(self, request: Request) -> Response:
         """Take a client out of its groups."""
@@ -109,13 +119,10 @@ class Membership:
 
     @handles(Code.CHECK_CLIENT_CONFIG)
     def check_client(self, request: Request) -> Response:
-        """Try a subscription; only tag expressions can be served."""
+        """Try a subscription."""
         body = CheckClientRequestBody.from_json(request.body)
-        kind = body.subscription_data.expression_type if body.subscription_data else None
-        if kind not in (None, "", "TAG"):
-            raise RemotingError(
-                ResponseCode.SYSTEM_ERROR, f"The broker does not support consumer to filter message by {kind}"
-            )
+        if wanted := body.subscription_data:
+            filters.check(self._broker.config, wanted.expression_type, wanted.sub_string)
         return Response()
 
     @handles(Code.GET_CONSUMER_LIST_BY_GROUP)

@@ -2,8 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from tailfin.broker import filters
 from tailfin.broker.hooks import ConsumeContext
 from tailfin.remoting import Request, Response, handles
+from tailfin.wire.bodies.clients import SubscriptionData
 from tailfin.wire.bodies.groups import SubscriptionGroupConfig
 from tailfin.wire.bodies.topics import Perm
 from tailfin.wire.codes import Code, ResponseCode
@@ -39,9 +41,10 @@ class Pulls:
         try:
             self._check_group(header, request)
             self._check_topic(header, request)
-            if not header.sys_flag & SUBSCRIPTION_IN_REQUEST:
+            if header.sys_flag & SUBSCRIPTION_IN_REQUEST:
+                filters.check(self._broker.config, header.expression_type, header.subscription)
+            else:
                 self._check_subscription(header)
-            self._check_expression(header)
         except Forbidden as error:
             return Response(error.code, error.remark, fields={"forbiddenType": str(error.kind)})
         self._broker.hooks.before_consume(
@@ -53,6 +56,7 @@ class Pulls:
                 client=request.peer,
             )
         )
+        self._broker.rulebook.tell_light(header.topic, header.consumer_group)
         if self._broker.server.hand_back(request):
             return None
         raise RemotingError(
@@ -116,13 +120,29 @@ class Pulls:
                 ResponseCode.SUBSCRIPTION_NOT_LATEST,
                 "the consumer's subscription not latest: send a heartbeat",
             )
+        if not filters.is_tag(subscription.expression_type):
+            self._check_filter(header, subscription)
 
-    def _check_expression(self, header: PullMessageRequestHeader) -> None:
-        kind = header.expression_type or "TAG"
-        group = self._broker.clients.consumer_group(header.consumer_group)
-        if not header.sys_flag & SUBSCRIPTION_IN_REQUEST and group and header.topic in group.subscriptions:
-            kind = group.subscriptions[header.topic].expression_type or "TAG"
-        if kind != "TAG":
+    def _check_filter(self, header: PullMessageRequestHeader, subscription: SubscriptionData) -> None:
+        kind, expression = subscription.expression_type, subscription.sub_string
+        found = self._broker.filters.get(header.topic, header.consumer_group)
+        if found is None:
             raise RemotingError(
-                ResponseCode.SYSTEM_ERROR, f"The broker does not support consumer to filter message by {kind}"
+                ResponseCode.FILTER_DATA_NOT_EXIST,
+                "The broker's consumer filter data is not exist!Your expression may be wrong!"
+                f"{_what_is_wrong(kind, expression)}",
             )
+        if found.data.client_version < header.sub_version:
+            raise RemotingError(
+                ResponseCode.FILTER_DATA_NOT_LATEST,
+                "the consumer's consumer filter data not latest: send a heartbeat",
+            )
+        filters.check_enabled(self._broker.config, kind)
+
+
+def _what_is_wrong(kind: str | None, expression: str | None) -> str:
+    try:
+        filters.compiled(kind, expression)
+    except RemotingError as error:
+        return f" ({error.remark})"
+    return ""

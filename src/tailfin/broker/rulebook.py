@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from tailfin.broker import groups, names, topics
 from tailfin.broker.clients import ConsumerGroup
+from tailfin.broker.filters import ConsumerFilters, is_tag
 from tailfin.broker.groups import GroupTable
 from tailfin.broker.hooks import ALL, Hooks
 from tailfin.broker.topics import TopicTable
@@ -15,18 +16,22 @@ from tailfin.wire.bodies.topics import TopicConfig, TopicFilterType
 if TYPE_CHECKING:
     from tailfin.remoting import HotPath
 
-TAG = "TAG"
-
 
 class Rulebook:
     """Pushes every change to the engine."""
 
     def __init__(
-        self, hot: "HotPath", topic_table: TopicTable, group_table: GroupTable, hooks: Hooks
+        self,
+        hot: "HotPath",
+        topic_table: TopicTable,
+        group_table: GroupTable,
+        filters: ConsumerFilters,
+        hooks: Hooks,
     ) -> None:
         self._hot = hot
         self._topics = topic_table
         self._groups = group_table
+        self._filters = filters
         self._hooks = hooks
         hooks.on_topic = self._hooks_of_topic_changed
         hooks.on_group = self._hooks_of_group_changed
@@ -82,6 +87,13 @@ class Rulebook:
         """Tell that a group is gone."""
         self._hot.drop_group(name)
 
+    def tell_light(self, topic: str, group: str) -> None:
+        """Tell a light queue, or a group of its readers, that someone reads: they stand in no table."""
+        if self._topics.is_light(topic) and (found := self._topics.get(topic)):
+            self.put_topic(found)
+        if self._groups.is_light(group) and (reader := self._groups.get(group)):
+            self.put_group(reader)
+
     def put_subscription(
         self, group: ConsumerGroup, topic: str, subscription: SubscriptionData | None
     ) -> None:
@@ -89,14 +101,17 @@ class Rulebook:
         if subscription is None:
             self._hot.drop_subscription(group.name, topic)
             return
+        by_tags = is_tag(subscription.expression_type)
+        found = None if by_tags else self._filters.get(topic, group.name)
+        served = by_tags or (found is not None and found.data.client_version >= subscription.sub_version)
         self._hot.put_subscription(
             group.name,
             topic,
             version=subscription.sub_version,
             tag_codes=tag_codes(subscription),
             broadcast=group.broadcast,
-            by_python=(subscription.expression_type or TAG) != TAG
-            or not self._groups.may_read(group.name, topic),
+            sql=found.sql if found else None,
+            by_python=not served or not self._groups.may_read(group.name, topic),
         )
 
     def _hooks_of_topic_changed(self, name: str) -> None:

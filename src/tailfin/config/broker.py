@@ -40,6 +40,7 @@ class BrokerConfig(Settings):
     startAcceptSendRequestTimeStamp: int = policy(0, "Refuse sends before this time.", high=LONG_MAX)
     rejectTransactionMessage: bool = policy(False, "Refuse transactional messages.")
     litePullMessageEnable: bool = policy(True, "Serve pulls of lite pull consumers.")
+    storeReplyMessageEnable: bool = policy(True, "Keep replies in the cluster's reply topic.")
     slaveReadEnable: bool = policy(False, "Suggest a slave to readers that fell behind.")
     configBlackList: str = policy("configBlackList;brokerConfigPath", "Keys that cannot be changed remotely.")
 
@@ -69,6 +70,13 @@ class BrokerConfig(Settings):
     shortPollingTimeMills: int = policy(1000, "Hold time when long polling is off.", low=1)
     disableConsumeIfConsumerReadSlowly: bool = policy(False, "Stop groups that are too far behind.")
     consumerFallbehindThreshold: int = policy(16 << 30, "Bytes behind that are too far.", high=LONG_MAX)
+    enablePropertyFilter: bool = policy(False, "Serve filters by properties (SQL92).")
+    filterSupportRetry: bool = policy(False, "Judge retried messages by the filter of their first topic.")
+    filterDataCleanTimeSpan: int = policy(
+        86_400_000, "Forget filters of groups gone this long.", high=LONG_MAX
+    )
+    maxErrorRateOfBloomFilter: int = policy(20, "Percent of false hits; for Java's bit maps.", low=1, high=99)
+    expectConsumerNumUseFilter: int = policy(32, "Filters per topic; for Java's bit maps.", low=1)
     defaultQueryMaxNum: int = policy(32, "Most messages of a query by unique key.", low=1)
 
     # Transactions

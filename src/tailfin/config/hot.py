@@ -12,6 +12,8 @@ KEYS = (
     "longPollingEnable",
     "shortPollingTimeMills",
     "slaveReadEnable",
+    "enablePropertyFilter",
+    "filterSupportRetry",
     "rejectTransactionMessage",
 )
 

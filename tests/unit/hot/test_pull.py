@@ -183,10 +183,15 @@ LEFT_TO_PYTHON: dict[str, dict[str, object]] = {
     "unknown group": {"consumerGroup": "unknown"},
     "group that Python keeps": {"consumerGroup": "kept"},
     "subscription that only Python can judge": {"consumerGroup": "sql"},
-    "own expression of another kind": {
+    "own expression by properties, while those are off": {
         "sysFlag": OWN_FILTER,
         "subscription": "a > 1",
         "expressionType": "SQL92",
+    },
+    "own expression of an unknown kind": {
+        "sysFlag": OWN_FILTER,
+        "subscription": "a > 1",
+        "expressionType": "XPATH",
     },
 }
 

@@ -204,8 +204,8 @@ impl ConsumeQueueExt {
         self.tape.assume_synced();
     }
 
-    pub fn is_dirty(&self) -> bool {
-        self.tape.is_dirty()
+    pub fn unwritten_bytes(&self) -> u64 {
+        self.tape.unwritten_bytes()
     }
 
     /// Writes out and waits until everything is on the disk.

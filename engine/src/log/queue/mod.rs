@@ -347,9 +347,9 @@ impl ConsumeQueue {
         self.tape.write_out()
     }
 
-    /// Whether units are in memory only.
-    pub fn is_dirty(&self) -> bool {
-        self.tape.is_dirty()
+    /// What is in memory only.
+    pub fn unwritten_bytes(&self) -> u64 {
+        self.tape.unwritten_bytes() + self.ext.as_ref().map_or(0, |ext| ext.unwritten_bytes())
     }
 
     /// Writes out and waits until all units are on the disk.

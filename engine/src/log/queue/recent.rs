@@ -11,16 +11,23 @@ use crate::error::Result;
 const SLOTS_MIN: usize = 1 << 12;
 const SLOTS_MAX: usize = 1 << 17;
 
-/// A small cache before [`QueueTable`]: a slot for each hash, the last queue wins it. It grows while queues
-/// push each other out.
+/// A small cache before [`QueueTable`]: two slots for each hash, the queue used longer ago leaves. It grows while
+/// queues push each other out.
 #[derive(Debug, Default)]
 pub struct RecentQueues {
     hasher: DefaultHashBuilder,
-    slots: Vec<Option<Arc<ConsumeQueue>>>,
-    /// Look-ups since the last growth that found another queue in the slot.
+    slots: Vec<Slot>,
+    /// Look-ups since the last growth that found other queues in both slots.
     pushed_out: usize,
     /// The state of the table that the slots are from.
     removals: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Slot {
+    /// Of the queue's name, so that another queue is known for one without a look at it.
+    hash: u64,
+    queue: Option<Arc<ConsumeQueue>>,
 }
 
 impl RecentQueues {
@@ -43,24 +50,35 @@ impl RecentQueues {
         slot.as_deref()
     }
 
-    /// The queue's slot, empty if it held another one.
+    /// The queue's slot, empty if neither of its two had it.
     fn slot(&mut self, table: &QueueTable, topic: &[u8], queue_id: i32) -> &mut Option<Arc<ConsumeQueue>> {
         if self.slots.is_empty() || self.removals != table.removals() {
             self.removals = table.removals();
-            self.slots = vec![None; self.slots.len().max(SLOTS_MIN)];
+            self.slots = vec![Slot::default(); self.slots.len().max(SLOTS_MIN)];
         }
-        let hash = self.hasher.hash_one((topic, queue_id)) as usize;
-        let mut index = hash & (self.slots.len() - 1); // a power of two
-        if self.slots[index].as_ref().is_some_and(|queue| !is_it(queue, topic, queue_id)) {
+        let hash = self.hasher.hash_one((topic, queue_id));
+        let first = self.first_of(hash);
+        let holds = |slot: &Slot| {
+            slot.hash == hash && slot.queue.as_ref().is_some_and(|queue| is_it(queue, topic, queue_id))
+        };
+        if let Some(index) = [first, first ^ 1].into_iter().find(|index| holds(&self.slots[*index])) {
+            return &mut self.slots[index].queue;
+        }
+        if self.slots[first ^ 1].queue.is_some() {
             self.pushed_out += 1;
             if self.pushed_out > self.slots.len() && self.slots.len() < SLOTS_MAX {
-                self.slots = vec![None; self.slots.len() * 2];
+                self.slots = vec![Slot::default(); self.slots.len() * 2];
                 self.pushed_out = 0;
-                index = hash & (self.slots.len() - 1);
             }
-            self.slots[index] = None;
         }
-        &mut self.slots[index]
+        let first = self.first_of(hash);
+        self.slots.swap(first, first ^ 1);
+        self.slots[first] = Slot { hash, queue: None };
+        &mut self.slots[first].queue
+    }
+
+    fn first_of(&self, hash: u64) -> usize {
+        hash as usize & (self.slots.len() - 1) // a power of two
     }
 }
 

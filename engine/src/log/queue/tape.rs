@@ -125,8 +125,8 @@ impl Tape {
         self.tail.lock().end()
     }
 
-    pub fn is_dirty(&self) -> bool {
-        !self.tail.lock().bytes.is_empty()
+    pub fn unwritten_bytes(&self) -> u64 {
+        self.tail.lock().bytes.len() as u64
     }
 
     /// Adds bytes and returns their position. After an error nothing was added, and it can be tried again.

@@ -105,8 +105,8 @@ fn files_have_six_million_bytes_and_are_sparse() {
     let queue = place.create();
     fill(&queue, 0..1);
     assert!(!place.dir().exists());
-    assert!(queue.is_dirty() && queue.write_out().unwrap());
-    assert!(!queue.is_dirty() && !queue.write_out().unwrap());
+    assert!(queue.unwritten_bytes() > 0 && queue.write_out().unwrap());
+    assert!(queue.unwritten_bytes() == 0 && !queue.write_out().unwrap());
     let metadata = fs::metadata(place.root.path().join("Orders/3/00000000000000000000")).unwrap();
     assert_eq!(metadata.len(), 6_000_000);
     assert!(metadata.blocks() * 512 < 100_000);
@@ -272,7 +272,7 @@ fn a_failed_write_keeps_the_units_for_the_next_one() {
         }
     };
     assert!(matches!(error, Error::Io { .. }));
-    assert!(appended as usize * UNIT_BYTES >= tape::TAIL_BYTES && queue.is_dirty());
+    assert!(appended as usize * UNIT_BYTES >= tape::TAIL_BYTES && queue.unwritten_bytes() > 0);
     assert!(queue.write_out().is_err() && queue.sync().is_err());
     assert_eq!(all_units(&queue), units(0..appended));
     fs::remove_file(place.root.path().join("Orders")).unwrap();

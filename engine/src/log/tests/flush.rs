@@ -197,12 +197,28 @@ fn a_close_puts_everything_on_disk() {
 #[test]
 fn queues_are_written_by_their_own_interval() {
     let dir = directory();
-    let store = open_with(dir.path(), |config| config.queue_flush_interval = Duration::from_millis(1));
+    let store = open_with(dir.path(), |config| {
+        config.queue_flush_interval = Duration::from_millis(1);
+        config.queue_flush_least_pages = 0;
+    });
     let placed = put(&store, "T", b"x");
     let file = dir.path().join("consumequeue/T/0/00000000000000000000");
     eventually("the unit", || {
         fs::read(&file).is_ok_and(|bytes| bytes.get(8..12) == Some(&(placed.size as u32).to_be_bytes()[..]))
     });
+}
+
+#[test]
+fn a_queue_with_little_to_write_waits_for_a_thorough_round() {
+    let dir = directory();
+    let store = open_with(dir.path(), by_hand);
+    put(&store, "T", b"x");
+    settle(&store);
+    let file = dir.path().join("consumequeue/T/0/00000000000000000000");
+    store.keeper.keep(false).unwrap();
+    assert!(!file.exists(), "one unit is less than two pages");
+    store.keeper.keep(true).unwrap();
+    assert!(file.exists());
 }
 
 // shows: CK-02

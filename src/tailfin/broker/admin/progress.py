@@ -263,8 +263,10 @@ class Progress:
             )
         count = min(max(header.count, 1), UNITS_MAX)
         group = self._broker.clients.consumer_group(header.consumer_group or "")
+        subscription = group.subscriptions.get(topic) if group else None
         body = QueryConsumeQueueResponseBody(
-            subscription_data=group.subscriptions.get(topic) if group else None,
+            subscription_data=subscription,
+            filter_data=self._filter_text(header.consumer_group, topic, online=subscription is not None),
             max_queue_index=high,
             min_queue_index=low,
             queue_data=[
@@ -273,6 +275,14 @@ class Progress:
             ],
         )
         return Response(body=body.to_json())
+
+    def _filter_text(self, group: str | None, topic: str, *, online: bool) -> str | None:
+        if group is None:
+            return None
+        if not online:
+            return f"{group}@{topic} is not online!"
+        found = self._broker.filters.get(topic, group)
+        return found.data.to_json(pretty=True).decode() if found else "null"
 
     @handles(Code.GET_ALL_CONSUMER_OFFSET)
     def all_offsets(self, request: Request) -> Response:
