@@ -29,11 +29,22 @@ public final class ClientScenarios {
     private static Map<String, Scenario> all() {
         Map<String, Scenario> scenarios = new LinkedHashMap<>();
         RebalanceScenarios.addTo(scenarios);
+        RetryScenarios.addTo(scenarios);
+        OrderScenarios.addTo(scenarios);
+        ExchangeScenarios.addTo(scenarios);
+        OperatorScenarios.addTo(scenarios);
         PushScenarios.addTo(scenarios);
         OffsetScenarios.addTo(scenarios);
         PullScenarios.addTo(scenarios);
         ProducerScenarios.addTo(scenarios);
         AdminScenarios.addTo(scenarios);
+        return scenarios;
+    }
+
+    /** Those that want a cluster of their own, and run only by name. */
+    private static Map<String, Scenario> apart() {
+        Map<String, Scenario> scenarios = new LinkedHashMap<>();
+        TransactionScenarios.addTo(scenarios);
         return scenarios;
     }
 
@@ -43,6 +54,7 @@ public final class ClientScenarios {
         System.setOut(System.err);
         Map<String, Scenario> scenarios = all();
         if (args.length > 2) {
+            scenarios.putAll(apart());
             scenarios.keySet().retainAll(Set.of(args[2].split(",")));
         }
         ExecutorService pool = Executors.newFixedThreadPool(AT_ONCE);
