@@ -29,6 +29,7 @@ from tailfin.broker.protection import LOOK_EVERY_S, stop_the_slow
 from tailfin.broker.pull import Pulls
 from tailfin.broker.query import Queries
 from tailfin.broker.registration import Registration
+from tailfin.broker.reply import Replies
 from tailfin.broker.retry import Retry
 from tailfin.broker.rulebook import Rulebook
 from tailfin.broker.schedule import Schedule
@@ -111,10 +112,11 @@ class Broker:
     def _load(self) -> None:
         """Read the config files and hand their content to the hot path."""
         folder = self.config_folder
-        self.topics = TopicTable(folder, self.config)
-        self.groups = GroupTable(folder, self.config)
+        light = self.settings.store.enableLmq
+        self.topics = TopicTable(folder, self.config, light=light)
+        self.groups = GroupTable(folder, self.config, light=light)
         self.hot = HotPath(self.store, hot_options(self.config))
-        self.offsets = ConsumerOffsets(folder, self.config, self.hot)
+        self.offsets = ConsumerOffsets(folder, self.config, self.hot, light=light)
         self.filters = ConsumerFilters(folder, self.config)
         self.schedule = Schedule(folder, self.store)
         for part in (self.topics, self.groups, self.offsets, self.filters, self.schedule):
@@ -137,8 +139,10 @@ class Broker:
         self.membership = Membership(self)
         self.queries = Queries(self)
         self.retry = Retry(self)
+        sends = Sends(self)
         self.server.add(
-            Sends(self),
+            sends,
+            Replies(self, sends),
             self.retry,
             Pulls(self),
             self.queries,

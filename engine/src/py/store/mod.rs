@@ -14,7 +14,7 @@ use pyo3::types::PyDict;
 pub use self::append::Appended;
 pub(super) use self::append::push_properties;
 use self::append::{bodies_with_properties, property_text};
-use self::stats::{queue_ids, stats};
+use self::stats::{named_notes, queue_ids, stats};
 use super::enter::enter;
 use super::errors::StoreClosed;
 use super::message::Message;
@@ -22,8 +22,8 @@ use super::options::store_config;
 use super::read::ReadResult;
 use crate::log::filter::{MessageFilter, TagFilter};
 use crate::log::flags::Flag;
-use crate::log::notes::{Level, Notes};
-use crate::log::read::ReadRequest;
+use crate::log::notes::Notes;
+use crate::log::read::{Indexed, ReadRequest};
 use crate::log::store::Store;
 use crate::message::{Draft, batch};
 
@@ -215,7 +215,8 @@ impl LogStore {
     }
 
     /// Find messages by one of their keys or their unique key, newest first, stored in [begin, end].
-    #[pyo3(signature = (topic, key, *, begin=0, end=None, limit=32))]
+    #[pyo3(signature = (topic, key, *, begin=0, end=None, limit=32, by_tags=false))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of a Python call")]
     fn query(
         &self,
         py: Python<'_>,
@@ -224,12 +225,20 @@ impl LogStore {
         begin: i64,
         end: Option<i64>,
         limit: usize,
+        by_tags: bool,
     ) -> PyResult<Vec<Message>> {
         let store = self.open()?;
+        let wanted = if by_tags { Indexed::Tags(key.as_bytes()) } else { Indexed::Key(key.as_bytes()) };
         let end = end.unwrap_or(i64::MAX);
         py.detach(|| store.dispatcher.catch_up());
-        let found = enter(py, || store.query(topic.as_bytes(), key.as_bytes(), begin, end, limit))?;
+        let found = enter(py, || store.query(topic.as_bytes(), wanted, begin, end, limit))?;
         Ok(found.into_iter().map(Message::in_log).collect())
+    }
+
+    /// Return the newest entry of the key index: when its message was stored, and its physical offset.
+    fn index_end(&self) -> PyResult<(i64, i64)> {
+        let index = self.open()?.derived.index.as_ref();
+        Ok(index.map_or((0, 0), |index| (index.end_timestamp(), index.end_physical_offset())))
     }
 
     fn min_offset(&self, topic: &str, queue_id: i32) -> PyResult<i64> {
@@ -379,12 +388,7 @@ impl LogStore {
 
     /// Take what the engine has to say: (`"info" | "warning" | "error"`, text).
     fn notes(&self) -> Vec<(&'static str, String)> {
-        let name = |level| match level {
-            Level::Info => "info",
-            Level::Warning => "warning",
-            Level::Error => "error",
-        };
-        self.store.notes.drain().into_iter().map(|(level, text)| (name(level), text)).collect()
+        named_notes(&self.store)
     }
 
     /// Flush everything and stop; a second call does nothing.

@@ -1,9 +1,10 @@
-//! The store's counters, and what queues it has.
+//! The store's counters, what queues it has, and what it has to say.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 use crate::log::mapping::mapped;
+use crate::log::notes::Level;
 use crate::log::store::Store;
 
 pub(super) fn stats<'py>(store: &Store, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -47,4 +48,13 @@ pub(super) fn queue_ids<'py>(store: &Store, py: Python<'py>) -> PyResult<Bound<'
         dict.set_item(PyString::new(py, &topic), ids)?;
     }
     Ok(dict)
+}
+
+pub(super) fn named_notes(store: &Store) -> Vec<(&'static str, String)> {
+    let name = |level| match level {
+        Level::Info => "info",
+        Level::Warning => "warning",
+        Level::Error => "error",
+    };
+    store.notes.drain().into_iter().map(|(level, text)| (name(level), text)).collect()
 }
