@@ -31,6 +31,7 @@ SMALL_BROKER = {
     "diskMaxUsedSpaceRatio": 99,
     "mappedFileSizeTimerLog": 1 << 20,
     "traceTopicEnable": "true",
+    "enablePropertyFilter": "true",
 }
 """Files so small that a broker starts without claiming gigabytes."""
 

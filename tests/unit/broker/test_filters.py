@@ -72,6 +72,21 @@ async def test_a_held_pull_is_woken_by_a_message_that_matches_and_by_no_other(tm
         assert bodies(await held) == [b"2"]
 
 
+@pytest.mark.shows("PL-19")
+@in_loop
+async def test_a_held_pull_moves_on_past_messages_that_do_not_match(tmp_path: Path) -> None:
+    async with running(tmp_path, **ON) as (_, broker, talker):
+        await send_all(talker, "1")
+        await talker.beat(topics={"T": "a = '2'"}, kind=SQL)
+        held = asyncio.create_task(
+            talker.pull("T", subscription=None, version=1, kind=SQL, offset=1, hold_ms=60_000)
+        )
+        await until(broker.hot.held_pulls, "the pull is held")
+        await send_all(talker, "1")
+        answer = await held
+        assert (answer.code, answer.fields["nextBeginOffset"]) == (ResponseCode.PULL_RETRY_IMMEDIATELY, "2")
+
+
 @in_loop
 async def test_without_enable_property_filter_every_door_names_the_key_to_set(tmp_path: Path) -> None:
     async with running(tmp_path) as (_, _, talker):
