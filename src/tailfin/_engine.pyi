@@ -54,11 +54,14 @@ class StoreClosed(StoreError):
 class AppendRefused(StoreError):
     """An append that was not acknowledged.
 
-    `status` is RocketMQ's put status (`"SERVICE_NOT_AVAILABLE"`, `"FLUSH_DISK_TIMEOUT"`, ...).
+    `status` is RocketMQ's put status (`"SERVICE_NOT_AVAILABLE"`, `"FLUSH_DISK_TIMEOUT"`, ...), `code` and
+    `remark` what a producer is answered then.
     `result` is set when the message was stored but its durability is not known.
     """
 
     status: str
+    code: int
+    remark: str
     result: Appended | None
 
 class _Draft(Protocol):
@@ -283,9 +286,21 @@ class LogStore:
     def message_by_id(self, message_id: str) -> Message | None:
         """Return the message with this offset message id; `ValueError` when the id is malformed."""
     def query(
-        self, topic: str, key: str, *, begin: int = 0, end: int | None = None, limit: int = 32
+        self,
+        topic: str,
+        key: str,
+        *,
+        begin: int = 0,
+        end: int | None = None,
+        limit: int = 32,
+        by_tags: bool = False,
     ) -> list[Message]:
-        """Find messages by one of their keys or their unique key, newest first, stored in [begin, end]."""
+        """Find messages by one of their keys or their unique key, newest first, stored in [begin, end].
+
+        With `by_tags` the key is the messages' tag.
+        """
+    def index_end(self) -> tuple[int, int]:
+        """Return the newest entry of the key index: when its message was stored, and its physical offset."""
     def min_offset(self, topic: str, queue_id: int) -> int: ...
     def max_offset(self, topic: str, queue_id: int) -> int:
         """Queue offset after the last consumable message; 0 for an unknown queue."""
@@ -517,6 +532,8 @@ class Server:
         """Send the client a request of ours; return its opaque, or None when the connection is gone."""
     def disconnect(self, connection: int) -> None: ...
     def connections(self) -> int: ...
+    def reload_tls(self) -> None:
+        """Read the TLS files again, for connections to come; `ValueError` when they do not fit together."""
     def stats(self) -> dict[str, int]:
         """Counters since start: connections, frames and bytes both ways, refused frames, paused reads."""
     def stop(self, drain: float = 3.0) -> None:

@@ -171,7 +171,7 @@ def _of_ack(line: Line) -> Line:
     kept = {key: line[key] for key in OF_ACK}
     for key in ("bornHost", "storeHost"):
         kept[key] = _host(kept[key])
-    # The store adds a checksum, or the offsets of light queues; it takes WAIT away from a message for those.
+    # The store adds a checksum, or the offsets of light queues.
     given = {key: value for key, value in line["properties"].items() if key not in _CHANGED}
     return {
         **kept,
@@ -181,4 +181,4 @@ def _of_ack(line: Line) -> Line:
     }
 
 
-_CHANGED = ("WAIT", "INNER_MULTI_QUEUE_OFFSET", "__CRC32#")
+_CHANGED = ("INNER_MULTI_QUEUE_OFFSET", "__CRC32#")

@@ -21,7 +21,7 @@ mod pull_header;
 pub mod rulebook;
 mod send;
 mod send_header;
-mod sent;
+pub mod sent;
 mod serve;
 mod unique;
 mod verdict;

@@ -35,6 +35,8 @@ pub struct HotPath {
     pub(super) alarm: Arc<Alarm>,
     pub(super) unique_keys: UniqueKeys,
     dice: AtomicU64,
+    /// Where the log will have come to when its followers are looked at next.
+    pub(super) look_at: AtomicU64,
 }
 
 /// The options, and what follows from them for every request.
@@ -63,6 +65,7 @@ impl HotPath {
             unflushed: Unflushed::default(),
             alarm: Arc::default(),
             dice: AtomicU64::new(now_ms().cast_unsigned()),
+            look_at: AtomicU64::new(0),
         });
         let watch: Weak<Self> = Arc::downgrade(&path);
         path.store.watcher.set(watch.clone());

@@ -11,6 +11,7 @@ use super::path::{HotPath, Settings};
 use super::pull_header::{ExpressionKind, Pull};
 use super::rulebook::{Filter, Group, Topic, perm};
 use super::verdict::{Forbidden, Verdict, forbid, refuse};
+use crate::log::derived::is_lmq;
 use crate::log::filter::{MessageFilter, TagFilter};
 use crate::log::read::{GetStatus, ReadRequest, ReadResult};
 use crate::net::frame::Frame;
@@ -104,6 +105,10 @@ impl HotPath {
             return forbid(Forbidden::Group, remark);
         }
         let Some(topic) = self.rulebook.topic(name.as_bytes()) else {
+            // Light queues come into the rulebook with their first reader.
+            if is_lmq(name.as_bytes()) && !handed_back {
+                return Err(Verdict::Python);
+            }
             let remark = format!("topic[{name}] not exist, apply first please!{SEE_FAQ}");
             return refuse(response::TOPIC_NOT_EXIST, remark);
         };

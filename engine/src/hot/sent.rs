@@ -64,31 +64,42 @@ pub fn reply_refused(settings: &Settings, code: i32, remark: &str, send: impl Fn
     send(&Reply { remark: Some(remark), fields: &fields, ..Reply::code(code) });
 }
 
-/// The response to what became of a put.
+/// The response to what became of a put, on the hot path and in Python.
 pub fn put_code(status: PutStatus) -> i32 {
     match status {
         PutStatus::Ok => response::SUCCESS,
         PutStatus::FlushDiskTimeout => response::FLUSH_DISK_TIMEOUT,
+        PutStatus::FlushSlaveTimeout => response::FLUSH_SLAVE_TIMEOUT,
+        PutStatus::SlaveNotAvailable => response::SLAVE_NOT_AVAILABLE,
         PutStatus::ServiceNotAvailable => response::SERVICE_NOT_AVAILABLE,
         PutStatus::MessageIllegal | PutStatus::PropertiesSizeExceeded => response::MESSAGE_ILLEGAL,
         PutStatus::OsPageCacheBusy => response::SYSTEM_BUSY,
-        PutStatus::CreateMappedFileFailed | PutStatus::UnknownError | PutStatus::LmqQueuesExceeded => {
-            response::SYSTEM_ERROR
+        PutStatus::CreateMappedFileFailed
+        | PutStatus::InSyncReplicasNotEnough
+        | PutStatus::LmqQueuesExceeded
+        | PutStatus::UnknownError => response::SYSTEM_ERROR,
+    }
+}
+
+/// The words that RocketMQ's users search for.
+fn known_words(status: PutStatus) -> &'static str {
+    match status {
+        PutStatus::OsPageCacheBusy => "[PC_SYNCHRONIZED]broker busy, start flow control for a while",
+        PutStatus::ServiceNotAvailable => "service not available now, maybe disk full",
+        PutStatus::CreateMappedFileFailed => "create mapped file failed, server is busy or broken.",
+        PutStatus::MessageIllegal | PutStatus::PropertiesSizeExceeded => {
+            "the message is illegal, maybe msg body or properties length not matched"
         }
+        PutStatus::InSyncReplicasNotEnough => "in-sync replicas not enough",
+        PutStatus::LmqQueuesExceeded => "[LMQ_CONSUME_QUEUE_NUM_EXCEEDED]",
+        status => status.name(),
     }
 }
 
 impl Refusal {
-    /// What the producer is told: the words that RocketMQ's users search for, and the reason.
+    /// What the producer is told: those words, and the reason.
     pub fn remark(&self) -> String {
-        let known = match self.status {
-            PutStatus::OsPageCacheBusy => "[PC_SYNCHRONIZED]broker busy, start flow control for a while",
-            PutStatus::ServiceNotAvailable => "service not available now",
-            PutStatus::CreateMappedFileFailed => "create mapped file failed, server is busy or broken",
-            PutStatus::MessageIllegal | PutStatus::PropertiesSizeExceeded => "the message is illegal",
-            status => status.name(),
-        };
-        format!("{known}: {}", self.reason)
+        format!("{} ({})", known_words(self.status), self.reason)
     }
 }
 
@@ -192,7 +203,7 @@ impl HotPath {
 mod tests {
     use super::*;
 
-    // shows: SP-14, SP-15, SP-18, SP-19, SP-20, SP-22
+    // shows: SP-14, SP-15, SP-16, SP-17, SP-18, SP-19, SP-20, SP-21, SP-22, SP-23
     #[test]
     fn every_put_status_has_rocketmqs_response_code() {
         let codes = PutStatus::ALL.map(|status| (status.name(), put_code(status)));
@@ -201,6 +212,9 @@ mod tests {
             [
                 ("PUT_OK", 0),
                 ("FLUSH_DISK_TIMEOUT", 10),
+                ("FLUSH_SLAVE_TIMEOUT", 12),
+                ("SLAVE_NOT_AVAILABLE", 11),
+                ("IN_SYNC_REPLICAS_NOT_ENOUGH", 1),
                 ("SERVICE_NOT_AVAILABLE", 14),
                 ("CREATE_MAPPED_FILE_FAILED", 1),
                 ("MESSAGE_ILLEGAL", 13),
@@ -210,5 +224,16 @@ mod tests {
                 ("LMQ_CONSUME_QUEUE_NUM_EXCEEDED", 1),
             ]
         );
+    }
+
+    #[test]
+    fn a_refusal_says_rocketmqs_words_and_the_reason() {
+        let remark = |status| Refusal { status, reason: "why".into(), placed: None }.remark();
+        assert_eq!(
+            remark(PutStatus::OsPageCacheBusy),
+            "[PC_SYNCHRONIZED]broker busy, start flow control for a while (why)"
+        );
+        assert_eq!(remark(PutStatus::UnknownError), "UNKNOWN_ERROR (why)");
+        assert!(PutStatus::ALL.iter().all(|&status| remark(status).ends_with("(why)")));
     }
 }

@@ -1,6 +1,7 @@
 //! The doors of the hot path: requests come from the sockets, news from the store.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::codes::request;
 use super::path::{HotPath, Settings};
@@ -16,6 +17,7 @@ use crate::net::peer::Peer;
 impl Hot for HotPath {
     fn serve(&self, frames: &[Frame<'_>], peer: &Arc<Peer>, out: &mut Outbox<'_>) {
         let settings = self.settings();
+        let mut stores = false;
         let mut sends = Sends::new(frames.len(), out.is_handed_back());
         for frame in frames {
             match frame.header.code {
@@ -28,7 +30,7 @@ impl Hot for HotPath {
                             });
                         }
                         Err(Verdict::Python) => out.to_python(frame),
-                        Ok(()) => {}
+                        Ok(()) => stores = true,
                     }
                 }
                 _ => {
@@ -39,6 +41,13 @@ impl Hot for HotPath {
             }
         }
         sends.store(self, &settings, peer.remote(), out);
+        if stores && self.falls_behind() {
+            out.hold_back();
+        }
+    }
+
+    fn is_pressed(&self) -> bool {
+        self.store.is_pressed()
     }
 
     fn release(&self) {
@@ -46,7 +55,24 @@ impl Hot for HotPath {
     }
 }
 
+/// The followers of the log are looked at once for so many bytes: their positions are on cache lines that they change
+/// all the time.
+const LOOK_EVERY_BYTES: u64 = 1 << 20;
+
 impl HotPath {
+    /// Whether what is sent comes faster than the dispatcher or the disk can follow.
+    fn falls_behind(&self) -> bool {
+        let written = self.store.written();
+        if written < self.look_at.load(Ordering::Relaxed) {
+            return false;
+        }
+        let pressed = self.store.is_pressed();
+        if !pressed {
+            self.look_at.store(written + LOOK_EVERY_BYTES, Ordering::Relaxed);
+        }
+        pressed
+    }
+
     fn serve_other(
         &self,
         settings: &Settings,

@@ -28,6 +28,7 @@ mod mend;
 pub mod notes;
 pub mod offline;
 mod pool;
+mod pressure;
 pub mod put;
 pub mod put_many;
 pub mod put_together;

@@ -35,6 +35,9 @@ const SLOW_PUT: Duration = Duration::from_millis(500);
 pub enum PutStatus {
     Ok,
     FlushDiskTimeout,
+    FlushSlaveTimeout,
+    SlaveNotAvailable,
+    InSyncReplicasNotEnough,
     ServiceNotAvailable,
     CreateMappedFileFailed,
     MessageIllegal,
@@ -45,9 +48,12 @@ pub enum PutStatus {
 }
 
 impl PutStatus {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::Ok,
         Self::FlushDiskTimeout,
+        Self::FlushSlaveTimeout,
+        Self::SlaveNotAvailable,
+        Self::InSyncReplicasNotEnough,
         Self::ServiceNotAvailable,
         Self::CreateMappedFileFailed,
         Self::MessageIllegal,
@@ -61,6 +67,9 @@ impl PutStatus {
         match self {
             Self::Ok => "PUT_OK",
             Self::FlushDiskTimeout => "FLUSH_DISK_TIMEOUT",
+            Self::FlushSlaveTimeout => "FLUSH_SLAVE_TIMEOUT",
+            Self::SlaveNotAvailable => "SLAVE_NOT_AVAILABLE",
+            Self::InSyncReplicasNotEnough => "IN_SYNC_REPLICAS_NOT_ENOUGH",
             Self::ServiceNotAvailable => "SERVICE_NOT_AVAILABLE",
             Self::CreateMappedFileFailed => "CREATE_MAPPED_FILE_FAILED",
             Self::MessageIllegal => "MESSAGE_ILLEGAL",
@@ -368,7 +377,7 @@ impl Store {
         let offsets: Vec<String> = light.iter().map(|queue| offset(queue).to_string()).collect();
         let mut text = Vec::with_capacity(draft.properties.len() + 64);
         for (name, value) in properties::iter(draft.properties) {
-            if name != property::WAIT && name != property::INNER_MULTI_QUEUE_OFFSET {
+            if name != property::INNER_MULTI_QUEUE_OFFSET {
                 properties::push(&mut text, name, value);
             }
         }

@@ -13,7 +13,7 @@ use super::queue::{ConsumeQueue, Unit};
 use super::store::Store;
 use super::view::{Seen, Slice, View};
 use crate::error::{Error, Result};
-use crate::message::ids::key_hash;
+use crate::message::ids::{key_hash, tags_key_hash};
 use crate::message::layout::property;
 use crate::message::{Record, properties};
 
@@ -361,15 +361,22 @@ impl Store {
         Ok((found, at))
     }
 
-    /// Find messages by a key, newest first.
-    pub fn query(&self, topic: &[u8], key: &[u8], begin: i64, end: i64, limit: usize) -> Result<Vec<Slice>> {
+    /// Find messages by what the index has of them, newest first.
+    pub fn query(
+        &self,
+        topic: &[u8],
+        wanted: Indexed<'_>,
+        begin: i64,
+        end: i64,
+        limit: usize,
+    ) -> Result<Vec<Slice>> {
         self.stats.queries.fetch_add(1, Ordering::Relaxed);
         let Some(index) = &self.derived.index else { return Ok(Vec::new()) };
         let limit = limit.min(self.config.query_results_max);
         let mut view = View::new(&self.log, self.dispatcher.confirmed());
         let mut found = Vec::new();
         let mut seen = None;
-        for offset in index.query(key_hash(topic, key), begin, end, limit.saturating_mul(QUERY_SPARE))? {
+        for offset in index.query(wanted.hash(topic), begin, end, limit.saturating_mul(QUERY_SPARE))? {
             // After a kill the last record may stand in the index twice.
             if found.len() == limit || seen.replace(offset) == Some(offset) {
                 continue;
@@ -377,7 +384,7 @@ impl Store {
             let offset = offset.max(0).cast_unsigned();
             let is_it = view.record(offset)?.is_some_and(|record| {
                 let in_time = (begin..=end).contains(&record.store_timestamp());
-                in_time && record.topic() == topic && has_key(&record, key) && record.body_is_intact()
+                in_time && record.topic() == topic && wanted.is_in(&record) && record.body_is_intact()
             });
             if is_it {
                 found.extend(view.slice(offset)?);
@@ -440,8 +447,31 @@ impl Limits {
     }
 }
 
-fn has_key(record: &Record<'_>, key: &[u8]) -> bool {
-    properties::find(record.properties(), property::UNIQ_KEY) == Some(key)
-        || properties::find(record.properties(), property::KEYS)
-            .is_some_and(|keys| keys.split(|&byte| byte == b' ').any(|word| word == key))
+/// What a message can be looked up by.
+#[derive(Clone, Copy, Debug)]
+pub enum Indexed<'a> {
+    /// One of its keys, or its unique key.
+    Key(&'a [u8]),
+    Tags(&'a [u8]),
+}
+
+impl Indexed<'_> {
+    fn hash(self, topic: &[u8]) -> i32 {
+        match self {
+            Self::Key(key) => key_hash(topic, key),
+            Self::Tags(tags) => tags_key_hash(topic, tags),
+        }
+    }
+
+    fn is_in(self, record: &Record<'_>) -> bool {
+        let of_record = |name| properties::find(record.properties(), name);
+        match self {
+            Self::Key(key) => {
+                of_record(property::UNIQ_KEY) == Some(key)
+                    || of_record(property::KEYS)
+                        .is_some_and(|keys| keys.split(|&byte| byte == b' ').any(|word| word == key))
+            }
+            Self::Tags(tags) => of_record(property::TAGS) == Some(tags),
+        }
+    }
 }

@@ -40,6 +40,8 @@ pub struct ServerConfig {
     /// A connection without a byte either way for this long is closed; zero: never.
     pub idle: Duration,
     pub frame_bytes_max: usize,
+    /// Memory for frames of all connections that are not complete.
+    pub partial_bytes_max: usize,
     /// With more unsent bytes than `high` a connection is not read, until at most `low` are left.
     pub high_water: usize,
     pub low_water: usize,

@@ -11,12 +11,14 @@ use rustls::ServerConnection;
 
 use super::config::TlsMode;
 use super::frame::{Frame, Malformed, frame_len, next_frame};
+use super::held::Held;
 use super::hot::Outbox;
 use super::inbox::{Item, OwnedFrame};
 use super::mailbox::Mailbox;
 use super::outgoing::Outgoing;
 use super::peer::Peer;
 use super::probe::{Start, probe};
+use super::room::Room;
 use super::shared::{Counters, Shared};
 use super::transport::{Got, Transport};
 
@@ -82,8 +84,19 @@ pub enum Next {
     Wait,
     /// There may be more to read.
     Again,
-    /// Python has too much of what it sends: wait until it caught up.
-    WaitForPython,
+    /// Read no more until somebody else has caught up.
+    Pause(Pause),
+}
+
+/// Whom a connection waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pause {
+    /// Python has too much of what it sends.
+    Python,
+    /// The dispatcher or the disk cannot follow what it sends.
+    Store,
+    /// Other connections hold all the memory there is for frames that are not complete.
+    Room,
 }
 
 #[allow(clippy::struct_excessive_bools)] // each is a state of its own, and all may be true at once
@@ -95,21 +108,20 @@ pub struct Connection {
     peer: Option<Arc<Peer>>,
     proxied: Option<(SocketAddr, SocketAddr)>,
     past_proxy: bool,
-    /// The beginning of a frame that is not complete.
-    held: Vec<u8>,
+    held: Held,
     out: Outgoing,
     /// The socket takes no more for now.
     blocked: bool,
     /// Unsent bytes went over the mark and are not yet below the lower one.
     choked: bool,
-    pub waits_for_python: bool,
+    pub waits_for: Option<Pause>,
     /// The client sends no more.
     pub ended: bool,
     pub active_ms: u64,
 }
 
 impl Connection {
-    pub fn new(id: u64, socket: TcpStream, now_ms: u64) -> Self {
+    pub fn new(id: u64, socket: TcpStream, room: Arc<Room>, now_ms: u64) -> Self {
         Self {
             id,
             socket,
@@ -117,11 +129,11 @@ impl Connection {
             peer: None,
             proxied: None,
             past_proxy: false,
-            held: Vec::new(),
+            held: Held::new(id, room),
             out: Outgoing::default(),
             blocked: false,
             choked: false,
-            waits_for_python: false,
+            waits_for: None,
             ended: false,
             active_ms: now_ms,
         }
@@ -137,7 +149,7 @@ impl Connection {
 
     /// Read, serve and answer. On an error what was answered before it has been offered to the socket.
     pub fn turn(&mut self, desk: &mut Desk) -> Result<Next, End> {
-        if self.choked || self.waits_for_python {
+        if self.choked || self.waits_for.is_some() {
             return Ok(Next::Wait);
         }
         self.out.lend(std::mem::take(&mut desk.kit.spare));
@@ -145,7 +157,7 @@ impl Connection {
         let flushed = self.flush(desk);
         let next = read?;
         flushed?;
-        if next != Next::WaitForPython && self.choked {
+        if !matches!(next, Next::Pause(_)) && self.choked {
             // Whoever empties the queue comes back to read.
             return Ok(Next::Wait);
         }
@@ -155,14 +167,14 @@ impl Connection {
     fn read(&mut self, desk: &mut Desk) -> Result<Next, End> {
         for _ in 0..READS_PER_TURN {
             let got = if self.gathers(&desk.kit)? { self.gather(&mut desk.kit)? } else { self.fill(desk)? };
-            match got {
-                Got::End => return Err(End::Gone),
-                Got::Bytes { .. } if self.waits_for_python => return Ok(Next::WaitForPython),
+            match (got, self.waits_for) {
+                (Got::End, _) => return Err(End::Gone),
+                (_, Some(pause)) => return Ok(Next::Pause(pause)),
                 // After the client's end there is at least that end to be read.
-                Got::Bytes { drained: true, .. } if self.ended => {}
-                Got::Nothing | Got::Bytes { drained: true, .. } => return Ok(Next::Wait),
-                Got::Bytes { .. } if self.out.len() > desk.kit.shared.config.high_water => break,
-                Got::Bytes { .. } => {}
+                (Got::Bytes { drained: true, .. }, _) if self.ended => {}
+                (Got::Nothing | Got::Bytes { drained: true, .. }, _) => return Ok(Next::Wait),
+                (Got::Bytes { .. }, _) if self.out.len() > desk.kit.shared.config.high_water => break,
+                (Got::Bytes { .. }, _) => {}
             }
         }
         Ok(Next::Again)
@@ -181,29 +193,32 @@ impl Connection {
     fn fill(&mut self, desk: &mut Desk) -> Result<Got, End> {
         let held = self.held.len();
         desk.buffer[..held].copy_from_slice(&self.held);
-        let got = self.transport.read(&mut self.socket, &mut desk.buffer[held..])?;
+        // What is read and is no whole frame has to be kept somewhere.
+        let most = if desk.kit.shared.room.is_full() { held + GATHER_BYTES } else { READ_BYTES };
+        let got = self.transport.read(&mut self.socket, &mut desk.buffer[held..most.min(READ_BYTES)])?;
         if let Got::Bytes { count, .. } = got {
             self.note_read(count, &desk.kit);
             let bytes = &desk.buffer[..held + count];
             let used = self.consume(bytes, &mut desk.kit)?;
-            self.hold(&bytes[used..]);
+            self.held.keep(&bytes[used..]);
         }
         Ok(got)
     }
 
-    /// Read more of a long frame, and no byte beyond it. Memory grows with what came, not with what was promised.
+    /// Read more of a long frame, and no byte beyond it.
     fn gather(&mut self, kit: &mut Kit) -> Result<Got, End> {
         let have = self.held.len();
         let want = frame_len(&self.held, kit.shared.config.frame_bytes_max)?.unwrap_or(have);
-        let room = (want - have).min(have.max(READ_BYTES));
-        self.held.reserve_exact(room);
-        self.held.resize(have + room, 0);
-        let got = self.transport.read(&mut self.socket, &mut self.held[have..]);
+        let Some(space) = self.held.space(want) else {
+            self.waits_for = Some(Pause::Room);
+            return Ok(Got::Nothing);
+        };
+        let got = self.transport.read(&mut self.socket, space);
         let count = if let Ok(Got::Bytes { count, .. }) = got { count } else { 0 };
-        self.held.truncate(have + count);
+        self.held.cut(have + count);
         self.note_read(count, kit);
         if self.held.len() == want {
-            let frame = std::mem::take(&mut self.held);
+            let frame = self.held.take();
             self.consume(&frame, kit)?;
         }
         Ok(got?)
@@ -213,16 +228,6 @@ impl Connection {
         if count > 0 {
             self.active_ms = kit.now_ms;
             Counters::add(&kit.shared.counters.bytes_in, count);
-        }
-    }
-
-    /// Keep the beginning of a frame; a connection at rest keeps no memory.
-    fn hold(&mut self, rest: &[u8]) {
-        if rest.is_empty() {
-            self.held = Vec::new();
-        } else {
-            self.held.clear();
-            self.held.extend_from_slice(rest);
         }
     }
 
@@ -266,13 +271,13 @@ impl Connection {
                 peer,
                 inbox: Some(&shared.inbox),
                 given_back: false,
-                over_budget: false,
+                pause: None,
             };
             match &shared.hot {
                 Some(hot) => hot.serve(&requests, peer, &mut out),
                 None => requests.iter().for_each(|frame| out.to_python(frame)),
             }
-            self.waits_for_python |= out.over_budget;
+            self.waits_for = out.pause;
         }
         broken.map_or(Ok(bytes.len() - rest.len()), Err)
     }
@@ -298,8 +303,8 @@ impl Connection {
     }
 
     fn begin_tls(&mut self, bytes: &[u8], kit: &mut Kit) -> Result<usize, End> {
-        let Some(config) = &kit.shared.tls else { return Err(Malformed("TLS is not served here").into()) };
-        let tls = ServerConnection::new(config.clone()).map_err(|_| End::Gone)?;
+        let config = kit.shared.tls.read().clone().ok_or(Malformed("TLS is not served here"))?;
+        let tls = ServerConnection::new(config).map_err(|_| End::Gone)?;
         self.transport = Transport::Tls(Box::new(tls));
         self.introduce(kit)?;
         self.transport.accept(bytes).map_err(|_| Malformed("the TLS hello is not one"))?;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::connection::Pause;
 use super::encode::{Fields, Head};
 use super::frame::Frame;
 use super::header::{Encoding, FLAG_RESPONSE};
@@ -17,6 +18,11 @@ pub trait Hot: Send + Sync + 'static {
     /// Each frame is either answered with `out.reply`, kept with `out.hold` and answered later from any thread,
     /// or left to Python with `out.to_python`. Responses never come here.
     fn serve(&self, frames: &[Frame<'_>], peer: &Arc<Peer>, out: &mut Outbox<'_>);
+
+    /// Whether those whom `Outbox::hold_back` stopped have to wait still.
+    fn is_pressed(&self) -> bool {
+        false
+    }
 
     /// The server stops: answer what is held, so that it need not be waited for.
     fn release(&self) {}
@@ -44,8 +50,8 @@ pub struct Outbox<'a> {
     /// Without it a request that is left to Python goes back to whoever gave it.
     pub(super) inbox: Option<&'a Inbox>,
     pub(super) given_back: bool,
-    /// Set when Python has too many requests of a kind waiting: this connection is not read until it caught up.
-    pub(super) over_budget: bool,
+    /// Whom the connection has to wait for before it is read again.
+    pub(super) pause: Option<Pause>,
 }
 
 impl Outbox<'_> {
@@ -73,7 +79,14 @@ impl Outbox<'_> {
             return;
         };
         let handle = self.hold(frame);
-        self.over_budget |= inbox.put_request(OwnedFrame::new(frame), handle);
+        if inbox.put_request(OwnedFrame::new(frame), handle) {
+            self.pause = Some(Pause::Python);
+        }
+    }
+
+    /// Read no more from the connection until `Hot::is_pressed` is over; the others go on.
+    pub fn hold_back(&mut self) {
+        self.pause = self.pause.or(Some(Pause::Store));
     }
 }
 

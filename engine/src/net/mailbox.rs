@@ -17,7 +17,8 @@ pub enum Mail {
     /// Take over a new connection.
     Adopt(mio::net::TcpStream),
     Send(u64, Outgoing),
-    Close(u64),
+    /// With the reason.
+    Close(u64, &'static str),
     /// Python caught up: read again from whom we stopped.
     Resume,
     /// Take no more requests; leave when all are answered, at this time at the latest.

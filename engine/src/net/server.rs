@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use bumpalo::Bump;
 use hashbrown::HashMap;
 use mio::{Poll, Waker};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use socket2::{Domain, Socket, Type};
 
 use super::config::ServerConfig;
@@ -22,6 +22,7 @@ use super::inbox::{Inbox, Item, OwnedFrame};
 use super::mailbox::{Mail, Mailbox};
 use super::outgoing::{Body, Outgoing};
 use super::peer::THREADS_MAX;
+use super::room::Room;
 use super::shared::{Counters, Shared};
 use super::tls;
 use super::worker::{WAKER, Worker};
@@ -45,9 +46,10 @@ impl Server {
             .unzip();
         let shared = Arc::new(Shared {
             inbox: Inbox::new(config.budgets).map_err(failed)?,
+            room: Arc::new(Room::new(config.partial_bytes_max)),
             config,
             hot,
-            tls,
+            tls: RwLock::new(tls),
             mailboxes,
             peers: Mutex::new(HashMap::new()),
             counters: Counters::default(),
@@ -120,7 +122,7 @@ impl Server {
         }
         let bump = Bump::new();
         let mut sent = Outgoing::default();
-        let mut out = Outbox { out: &mut sent, peer, inbox: None, given_back: false, over_budget: false };
+        let mut out = Outbox { out: &mut sent, peer, inbox: None, given_back: false, pause: None };
         let Ok(frame) = frame.decode(&bump) else { return false };
         hot.serve(&[frame], peer, &mut out);
         let given_back = out.given_back;
@@ -152,8 +154,15 @@ impl Server {
     pub fn disconnect(&self, connection: u64) {
         let peer = self.shared.peers.lock().get(&connection).cloned();
         if let Some(peer) = peer {
-            peer.mailbox().put(Mail::Close(connection));
+            peer.mailbox().put(Mail::Close(connection, "told to"));
         }
+    }
+
+    /// Read the TLS files again. Connections that exist keep what they have.
+    pub fn reload_tls(&self) -> Result<()> {
+        let fresh = tls::server_config(&self.shared.config.tls)?;
+        *self.shared.tls.write() = fresh;
+        Ok(())
     }
 
     pub fn connections(&self) -> usize {

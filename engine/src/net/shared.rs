@@ -4,19 +4,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashMap;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
 use super::config::ServerConfig;
 use super::hot::Hot;
 use super::inbox::Inbox;
 use super::mailbox::Mailbox;
 use super::peer::Peer;
+use super::room::Room;
 
 pub struct Shared {
     pub config: ServerConfig,
     pub inbox: Inbox,
+    pub room: Arc<Room>,
     pub hot: Option<Arc<dyn Hot>>,
-    pub tls: Option<Arc<rustls::ServerConfig>>,
+    pub tls: RwLock<Option<Arc<rustls::ServerConfig>>>,
     /// One for each thread.
     pub mailboxes: Vec<Arc<Mailbox>>,
     /// Connections that said something, by their numbers.

@@ -11,13 +11,14 @@ use mio::event::Event;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
 
-use super::connection::{Connection, Desk, End, Next};
+use super::connection::{Connection, Desk, End, Next, Pause};
 use super::frame::Malformed;
 use super::inbox::Item;
 use super::mailbox::{Mail, Mailbox};
 use super::outgoing::Outgoing;
 use super::peer::Peer;
 use super::shared::{Counters, Shared};
+use super::waiting::WaitingRoom;
 
 pub const WAKER: Token = Token(0);
 /// Connections are numbered from 256 on, so tokens below are free for listeners.
@@ -28,6 +29,8 @@ const EVENTS_MAX: usize = 1024;
 const TICK: Duration = Duration::from_secs(1);
 /// While it stops, or cannot accept, the thread looks again after this time.
 const SHORT_TICK: Duration = Duration::from_millis(20);
+/// While connections wait for the store or for memory, it looks after this time whether they may go on.
+const WAITING_TICK: Duration = Duration::from_millis(2);
 
 pub struct Worker {
     index: usize,
@@ -44,6 +47,7 @@ pub struct Worker {
     /// Connections that may have more to read.
     again: Vec<u64>,
     waiting_for_python: Vec<u64>,
+    waiting: WaitingRoom,
     stop_at: Option<Instant>,
     started: Instant,
     now_ms: u64,
@@ -65,6 +69,7 @@ impl Worker {
             accept_again: false,
             again: Vec::new(),
             waiting_for_python: Vec::new(),
+            waiting: WaitingRoom::default(),
             stop_at: None,
             started: Instant::now(),
             now_ms: 0,
@@ -92,6 +97,7 @@ impl Worker {
             }
             self.read_mail();
             self.accept();
+            self.waiting.let_go(&self.shared, &mut self.connections, self.now_ms, &mut self.again);
             for id in std::mem::take(&mut self.again) {
                 self.turn(id);
             }
@@ -109,6 +115,8 @@ impl Worker {
     fn patience(&self) -> Duration {
         if !self.again.is_empty() {
             Duration::ZERO
+        } else if !self.waiting.is_empty() {
+            WAITING_TICK
         } else if self.stop_at.is_some() || self.accept_again {
             SHORT_TICK
         } else {
@@ -140,9 +148,12 @@ impl Worker {
         match catch_unwind(AssertUnwindSafe(|| connection.turn(desk))) {
             Ok(Ok(Next::Wait)) => {}
             Ok(Ok(Next::Again)) => self.again.push(id),
-            Ok(Ok(Next::WaitForPython)) => {
+            Ok(Ok(Next::Pause(pause))) => {
                 Counters::add(&self.shared.counters.paused, 1);
-                self.waiting_for_python.push(id);
+                match pause {
+                    Pause::Python => self.waiting_for_python.push(id),
+                    Pause::Store | Pause::Room => self.waiting.put(id),
+                }
             }
             Ok(Err(End::Gone)) => self.close(id, None),
             Ok(Err(End::Malformed(Malformed(reason)))) => {
@@ -174,14 +185,14 @@ impl Worker {
                 Mail::Send(id, out) => self.queue(id, out, &mut touched),
                 Mail::Adopt(socket) => self.adopt(socket),
                 Mail::Listen(listener) => self.listen(listener),
-                Mail::Close(id) => {
+                Mail::Close(id, reason) => {
                     self.flush(id);
-                    self.close(id, Some("told to"));
+                    self.close(id, Some(reason));
                 }
                 Mail::Resume => {
                     for id in std::mem::take(&mut self.waiting_for_python) {
                         if let Some(connection) = self.connections.get_mut(&id) {
-                            connection.waits_for_python = false;
+                            connection.waits_for = None;
                             self.again.push(id);
                         }
                     }
@@ -262,7 +273,8 @@ impl Worker {
             return;
         }
         Counters::add(&self.shared.counters.opened, 1);
-        self.connections.insert(id, Connection::new(id, socket, self.now_ms));
+        let room = self.shared.room.clone();
+        self.connections.insert(id, Connection::new(id, socket, room, self.now_ms));
     }
 
     fn close(&mut self, id: u64, reason: Option<&'static str>) {
@@ -293,7 +305,7 @@ impl Worker {
         let quiet: Vec<u64> = self
             .connections
             .iter()
-            .filter(|(_, each)| !each.waits_for_python && each.active_ms + idle_ms <= self.now_ms)
+            .filter(|(_, each)| each.waits_for.is_none() && each.active_ms + idle_ms <= self.now_ms)
             .map(|(id, _)| *id)
             .collect();
         Counters::add(&self.shared.counters.closed_idle, quiet.len());

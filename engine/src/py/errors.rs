@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use super::store::Appended;
 use crate::error::Error;
 use crate::filter;
+use crate::hot::sent::put_code;
 use crate::load::LoadError;
 use crate::log::put::Refusal;
 
@@ -100,6 +101,8 @@ pub fn refused(py: Python<'_>, refusal: &Refusal, placed: Option<Appended>) -> P
     let value = error.value(py);
     let filled = value
         .setattr("status", refusal.status.name())
+        .and_then(|()| value.setattr("code", put_code(refusal.status)))
+        .and_then(|()| value.setattr("remark", refusal.remark()))
         .and_then(|()| result.and_then(|result| value.setattr("result", result)));
     filled.map_or_else(|failure| failure, |()| error.clone_ref(py))
 }

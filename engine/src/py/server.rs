@@ -258,6 +258,11 @@ impl Server {
         self.server.disconnect(connection);
     }
 
+    /// Read the TLS files again, for connections to come; `ValueError` when they do not fit together.
+    fn reload_tls(&self, py: Python<'_>) -> PyResult<()> {
+        Ok(py.detach(|| self.server.reload_tls())?)
+    }
+
     fn connections(&self) -> usize {
         self.server.connections()
     }

@@ -25,6 +25,7 @@ pub fn server_config(options: &Bound<'_, PyAny>) -> PyResult<ServerConfig> {
         threads: options.take("serverSelectorThreads")?,
         idle: Duration::from_secs(options.take("serverChannelMaxIdleTimeSeconds")?),
         frame_bytes_max: options.take("frameMaxLength")?,
+        partial_bytes_max: options.take("partialFrameBytes")?,
         high_water,
         low_water: if low == 0 { high_water / 2 } else { low.min(high_water) },
         backlog: options.take("serverSocketBacklog")?,

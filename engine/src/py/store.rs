@@ -23,7 +23,7 @@ use crate::log::flags::Flag;
 use crate::log::mapping::mapped;
 use crate::log::notes::{Level, Notes};
 use crate::log::queue::ConsumeQueue;
-use crate::log::read::ReadRequest;
+use crate::log::read::{Indexed, ReadRequest};
 use crate::log::store::Store;
 use crate::log::view::Slice;
 use crate::message::layout::property;
@@ -404,7 +404,8 @@ impl LogStore {
     }
 
     /// Find messages by one of their keys or their unique key, newest first, stored in [begin, end].
-    #[pyo3(signature = (topic, key, *, begin=0, end=None, limit=32))]
+    #[pyo3(signature = (topic, key, *, begin=0, end=None, limit=32, by_tags=false))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of a Python call")]
     fn query(
         &self,
         py: Python<'_>,
@@ -413,12 +414,20 @@ impl LogStore {
         begin: i64,
         end: Option<i64>,
         limit: usize,
+        by_tags: bool,
     ) -> PyResult<Vec<Message>> {
         let store = self.open()?;
+        let wanted = if by_tags { Indexed::Tags(key.as_bytes()) } else { Indexed::Key(key.as_bytes()) };
         let end = end.unwrap_or(i64::MAX);
         py.detach(|| store.dispatcher.catch_up());
-        let found = enter(py, || store.query(topic.as_bytes(), key.as_bytes(), begin, end, limit))?;
+        let found = enter(py, || store.query(topic.as_bytes(), wanted, begin, end, limit))?;
         Ok(found.into_iter().map(Message::in_log).collect())
+    }
+
+    /// Return the newest entry of the key index: when its message was stored, and its physical offset.
+    fn index_end(&self) -> PyResult<(i64, i64)> {
+        let index = self.open()?.derived.index.as_ref();
+        Ok(index.map_or((0, 0), |index| (index.end_timestamp(), index.end_physical_offset())))
     }
 
     fn min_offset(&self, topic: &str, queue_id: i32) -> PyResult<i64> {

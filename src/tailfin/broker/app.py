@@ -29,6 +29,7 @@ from tailfin.broker.protection import LOOK_EVERY_S, stop_the_slow
 from tailfin.broker.pull import Pulls
 from tailfin.broker.query import Queries
 from tailfin.broker.registration import Registration
+from tailfin.broker.reply import Replies
 from tailfin.broker.retry import Retry
 from tailfin.broker.rulebook import Rulebook
 from tailfin.broker.schedule import Schedule
@@ -103,15 +104,19 @@ class Broker:
         ip = config.brokerIP1 or address.local_address()
         config = replace(config, brokerIP1=ip, brokerIP2=config.brokerIP2 or ip, listenPort=port)
         store = self.settings.store.changed(storeHost=f"{ip}:{port}")
-        self.settings = replace(self.settings, broker=config, store=store)
+        # As if they had been given, so that they are still there after a change of other settings.
+        settled = {key: str(getattr(config, key)) for key in ("brokerIP1", "brokerIP2", "listenPort")}
+        given = {**self.settings.given, **settled, "storeHost": store.storeHost}
+        self.settings = replace(self.settings, broker=config, store=store, given=given)
 
     def _load(self) -> None:
         """Read the config files and hand their content to the hot path."""
         folder = self.config_folder
-        self.topics = TopicTable(folder, self.config)
-        self.groups = GroupTable(folder, self.config)
+        light = self.settings.store.enableLmq
+        self.topics = TopicTable(folder, self.config, light=light)
+        self.groups = GroupTable(folder, self.config, light=light)
         self.hot = HotPath(self.store, hot_options(self.config))
-        self.offsets = ConsumerOffsets(folder, self.config, self.hot)
+        self.offsets = ConsumerOffsets(folder, self.config, self.hot, light=light)
         self.filters = ConsumerFilters(folder, self.config)
         self.schedule = Schedule(folder, self.store)
         for part in (self.topics, self.groups, self.offsets, self.filters, self.schedule):
@@ -134,8 +139,10 @@ class Broker:
         self.membership = Membership(self)
         self.queries = Queries(self)
         self.retry = Retry(self)
+        sends = Sends(self)
         self.server.add(
-            Sends(self),
+            sends,
+            Replies(self, sends),
             self.retry,
             Pulls(self),
             self.queries,

@@ -8,7 +8,7 @@ filters on one topic the newer version holds, as in RocketMQ.
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from tailfin.wire.bodies.clients import (
@@ -88,6 +88,7 @@ class ClientTable:
         self._expiry_s = expiry_s
         self._clock = clock
         self._producers: dict[str, dict[int, Client]] = {}
+        self._producer_ids: dict[str, Client] = {}
         self._consumers: dict[str, ConsumerGroup] = {}
         self._groups_of: dict[int, set[str]] = {}
 
@@ -95,6 +96,7 @@ class ClientTable:
         """Note a producer, or that it is still there."""
         client.seen = self._clock()
         self._producers.setdefault(group, {})[client.connection] = client
+        self._producer_ids[client.client_id] = client
         self._groups_of.setdefault(client.connection, set())
 
     def beat_consumer(self, joining: Joining, client: Client) -> None:
@@ -123,10 +125,8 @@ class ClientTable:
 
     def leave(self, client_id: str, connection: int, *, producer: str | None, consumer: str | None) -> None:
         """Take a client out of the groups it names."""
-        if producer and (table := self._producers.get(producer)):
-            table.pop(connection, None)
-            if not table:
-                del self._producers[producer]
+        if producer:
+            self._drop_producer(producer, connection)
         group = self._consumers.get(consumer) if consumer else None
         if group and (member := group.members.get(connection)) and member.client_id == client_id:
             self._remove(group, connection)
@@ -139,9 +139,21 @@ class ClientTable:
         for name in groups:
             if (group := self._consumers.get(name)) and connection in group.members:
                 self._remove(group, connection)
-        for name, table in list(self._producers.items()):
-            if table.pop(connection, None) and not table:
-                del self._producers[name]
+        for name in list(self._producers):
+            self._drop_producer(name, connection)
+
+    def _drop_producer(self, group: str, connection: int) -> None:
+        table = self._producers.get(group, {})
+        client = table.pop(connection, None)
+        if client is None:
+            return
+        if not table:
+            del self._producers[group]
+        # A client has one connection for all its groups, and perhaps a newer one by now.
+        is_left = not any(connection in other for other in self._producers.values())
+        known = self._producer_ids.get(client.client_id)
+        if is_left and known and known.connection == connection:
+            del self._producer_ids[client.client_id]
 
     def expired(self) -> list[int]:
         """Connections of which a client has been silent too long."""
@@ -210,8 +222,7 @@ class ClientTable:
 
     def producer_by_id(self, client_id: str) -> Client | None:
         """Return a producer by its client id."""
-        tables: Iterable[dict[int, Client]] = self._producers.values()
-        return next((c for table in tables for c in table.values() if c.client_id == client_id), None)
+        return self._producer_ids.get(client_id)
 
     def _clients(self) -> Iterator[Client]:
         for table in self._producers.values():

@@ -27,8 +27,10 @@ OPEN_TO_BROADCAST = (
 class GroupTable:
     """Every subscription group; `on_change` and `on_delete` hear of what changes, `on_touch` of all names."""
 
-    def __init__(self, folder: Path, config: BrokerConfig) -> None:
+    def __init__(self, folder: Path, config: BrokerConfig, *, light: bool = False) -> None:
+        """Take what is kept in `folder`; with `light` any name of a light group is one, kept or not."""
         self.config = config
+        self._light = light
         self.version = first_version()
         self.on_change: Callable[[list[SubscriptionGroupConfig]], None] = lambda groups: None
         self.on_delete: Callable[[str], None] = lambda name: None
@@ -80,11 +82,17 @@ class GroupTable:
 
     def get(self, name: str) -> SubscriptionGroupConfig | None:
         """Return a group as it is; nothing is created."""
+        if self.is_light(name):
+            return SubscriptionGroupConfig(group_name=name)
         return self._groups.get(name)
+
+    def is_light(self, name: str) -> bool:
+        """Whether a group reads light queues."""
+        return self._light and name.startswith(names.LIGHT_PREFIX)
 
     def find(self, name: str) -> SubscriptionGroupConfig | None:
         """Return a group, created when that is allowed; None when it is not."""
-        if found := self._groups.get(name):
+        if found := self.get(name):
             return found
         allowed = self.config.autoCreateSubscriptionGroup or names.is_system_group(name)
         if not allowed or names.group_trouble(name):
@@ -98,11 +106,12 @@ class GroupTable:
         return list(self._groups.values())
 
     def __contains__(self, name: str) -> bool:
-        return name in self._groups
+        return self.is_light(name) or name in self._groups
 
     def put(self, groups: Iterable[SubscriptionGroupConfig]) -> None:
         """Make or change groups and tell the others."""
         fresh = [group for group in groups if self._groups.get(name_of(group)) != group]
+        fresh = [group for group in fresh if not self.is_light(name_of(group))]
         if fresh:
             self._groups.update({name_of(group): group for group in fresh})
             self.version = following(self.version)

@@ -1,9 +1,14 @@
-"""Where each group stands in each queue: held by the hot path, kept in `consumerOffset.json`."""
+"""Where each group stands in each queue: held by the hot path, kept in `consumerOffset.json`.
+
+With light queues the file is `lmqConsumerOffset.json`, as in RocketMQ; the other one is still read when there
+is none, so that turning them on or off costs no group its place.
+"""
 
 import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tailfin.broker import names
 from tailfin.broker.config_file import ConfigFile, first_version, following
 from tailfin.config.broker import BrokerConfig
 from tailfin.rounds import Rounds
@@ -14,15 +19,21 @@ if TYPE_CHECKING:
 
     from tailfin.remoting import HotPath
 
+SEPARATOR = "@"
+LIGHT_QUEUE = 0
+
 
 class ConsumerOffsets:
     """Offsets of consumer groups; commits happen in the hot path, files and admin questions here."""
 
-    def __init__(self, folder: Path, config: BrokerConfig, hot: "HotPath") -> None:
+    def __init__(self, folder: Path, config: BrokerConfig, hot: "HotPath", *, light: bool = False) -> None:
         self.version = first_version()
         self._config = config
         self._hot = hot
-        self._file = ConfigFile(folder / "consumerOffset.json", ConsumerOffsetSerializeWrapper)
+        self._light = light
+        plain = ConfigFile(folder / "consumerOffset.json", ConsumerOffsetSerializeWrapper)
+        of_light = ConfigFile(folder / "lmqConsumerOffset.json", ConsumerOffsetSerializeWrapper)
+        self._file, self._others_file = (of_light, plain) if light else (plain, of_light)
         self._persisted = hot.offsets_version()
         self._counted = self._persisted
         self._rounds = Rounds(self._write)
@@ -31,11 +42,12 @@ class ConsumerOffsets:
 
     def load(self) -> None:
         """Read the file into the hot path."""
-        content = self._file.read()
+        content = self._file.read() or self._others_file.read()
         if content is None:
             return
         self.version = content.data_version or self.version
-        self._hot.load_offsets(content.offset_table)
+        light = {key: {LIGHT_QUEUE: offset} for key, offset in (content.lmq_offset_table or {}).items()}
+        self._hot.load_offsets({**content.offset_table, **light})
         self._persisted = self._counted = self._hot.offsets_version()
 
     def snapshot(self) -> ConsumerOffsetSerializeWrapper:
@@ -44,11 +56,13 @@ class ConsumerOffsets:
         return self._content()
 
     def _content(self) -> ConsumerOffsetSerializeWrapper:
+        table = {key: dict(sorted(queues.items())) for key, queues in sorted(self._hot.offsets().items())}
+        light: dict[str, int] | None = None
+        if self._light:
+            of_light = [key for key in table if key.partition(SEPARATOR)[2].startswith(names.LIGHT_PREFIX)]
+            light = {key: table.pop(key).get(LIGHT_QUEUE, 0) for key in of_light}
         return ConsumerOffsetSerializeWrapper(
-            offset_table={
-                key: dict(sorted(queues.items())) for key, queues in sorted(self._hot.offsets().items())
-            },
-            data_version=self.version,
+            offset_table=table, lmq_offset_table=light, data_version=self.version
         )
 
     async def persist_if_changed(self) -> None:

@@ -56,6 +56,7 @@ class Pulls:
                 client=request.peer,
             )
         )
+        self._broker.rulebook.tell_light(header.topic, header.consumer_group)
         if self._broker.server.hand_back(request):
             return None
         raise RemotingError(

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from tailfin.broker.app import Broker
 
 UNIQUE_KEY_QUERY = "_UNIQUE_KEY_QUERY"
+BY_TAG = "T"
+INDEX_TYPES = ("K", "U", BY_TAG)
+"""Keys, the unique key (which stands among the keys), tags."""
 
 
 class Queries:
@@ -46,22 +49,29 @@ class Queries:
         limit = header.max_num
         if request.fields.get(UNIQUE_KEY_QUERY, "").lower() == "true":
             limit = self._broker.config.defaultQueryMaxNum
+        elif header.index_type not in (None, "", *INDEX_TYPES):
+            raise RemotingError(
+                ResponseCode.INVALID_PARAMETER,
+                f"indexType {header.index_type!r} is none of {', '.join(INDEX_TYPES)}",
+            )
         found = self._broker.store.query(
             header.topic,
             header.key,
             begin=max(header.begin_timestamp, 0),
             end=header.end_timestamp,
             limit=max(limit, 0),
+            by_tags=header.index_type == BY_TAG,
         )
         if not found:
             raise RemotingError(
                 ResponseCode.QUERY_NOT_FOUND, "can not find message, maybe time range not correct"
             )
+        newest, its_offset = self._broker.store.index_end()
         answer = QueryMessageResponseHeader(
-            index_last_update_timestamp=found[0].store_timestamp,
-            index_last_update_phyoffset=found[0].physical_offset,
+            index_last_update_timestamp=newest, index_last_update_phyoffset=its_offset
         )
-        return Response(fields=answer.encode(), body=b"".join(message.raw for message in found))
+        # The newest are found first, and sent in the order of the log.
+        return Response(fields=answer.encode(), body=b"".join(message.raw for message in reversed(found)))
 
     @handles(Code.VIEW_MESSAGE_BY_ID)
     def by_id(self, request: Request) -> Response:

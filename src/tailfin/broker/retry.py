@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 DLQ_QUEUES = 1
 FIRST_RETRY_LEVEL = 3
+HANDED_BACK, SENT_TO_RETRY = "0", "-1"
+"""The delay level that RocketMQ leaves in a dead letter, by the way that it came."""
 
 
 class Retry:
@@ -46,14 +48,19 @@ class Retry:
             )
         if group.retry_queue_nums <= 0:
             return Response()
-        message = broker.store.message_at(header.offset) if header.offset >= 0 else None
-        if message is None:
-            raise RemotingError(ResponseCode.SYSTEM_ERROR, f"look message by offset failed, {header.offset}")
+        message = self._failed_message(header)
         outcome = await put(broker.store, self._draft(header, group, message, request.version))
         if outcome.appended is None:
             raise RemotingError(outcome.code, outcome.remark or "the message could not be stored")
-        broker.count("SNDBCK_PUT_NUMS", f"{message.topic}@{header.group}")
+        own_topic = message.get_property(RETRY_TOPIC) or message.topic
+        broker.count("SNDBCK_PUT_NUMS", f"{own_topic}@{header.group}")
         return Response()
+
+    def _failed_message(self, header: ConsumerSendMsgBackRequestHeader) -> "Message":
+        message = self._broker.store.message_at(header.offset) if header.offset >= 0 else None
+        if message is None:
+            raise RemotingError(ResponseCode.SYSTEM_ERROR, f"look message by offset failed, {header.offset}")
+        return message
 
     def _draft(
         self,
@@ -74,7 +81,8 @@ class Retry:
             )
         properties = message.properties
         properties.setdefault(RETRY_TOPIC, message.topic)
-        properties.setdefault(ORIGIN_MESSAGE_ID, message.message_id)
+        if not properties.get(ORIGIN_MESSAGE_ID, "").strip():
+            properties[ORIGIN_MESSAGE_ID] = message.message_id
         properties[WAIT] = "false"
         retries_max = group.retry_max_times
         if version >= V3_4_9 and header.max_reconsume_times is not None:
@@ -87,13 +95,14 @@ class Retry:
             reconsume_times=message.reconsume_times + 1,
         )
         if message.reconsume_times >= retries_max or header.delay_level < 0:
-            return self.dead_letter(draft, header.group)
+            broker.count("SNDBCK2DLQ_TIMES", f"{properties[RETRY_TOPIC]}@{header.group}")
+            return self.dead_letter(draft, header.group, HANDED_BACK)
         level = header.delay_level or FIRST_RETRY_LEVEL + message.reconsume_times
         return draft.delayed(level, broker.schedule.level_max)
 
-    def dead_letter(self, draft: Draft, group: str) -> Draft:
+    def dead_letter(self, draft: Draft, group: str, level: str) -> Draft:
         """Turn a message into a dead letter of a group; the topic is made with the first one."""
         topic = names.dead_letter_topic(group)
         self._broker.topics.create_for_group(topic, DLQ_QUEUES)
         self._broker.count("DLQ_PUT_NUMS", f"{topic}@{group}")
-        return replace(draft, topic=topic, queue_id=0, properties={**draft.properties, DELAY: "0"})
+        return replace(draft, topic=topic, queue_id=0, properties={**draft.properties, DELAY: level})

@@ -87,6 +87,13 @@ class Rulebook:
         """Tell that a group is gone."""
         self._hot.drop_group(name)
 
+    def tell_light(self, topic: str, group: str) -> None:
+        """Tell a light queue, or a group of its readers, that someone reads: they stand in no table."""
+        if self._topics.is_light(topic) and (found := self._topics.get(topic)):
+            self.put_topic(found)
+        if self._groups.is_light(group) and (reader := self._groups.get(group)):
+            self.put_group(reader)
+
     def put_subscription(
         self, group: ConsumerGroup, topic: str, subscription: SubscriptionData | None
     ) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tailfin.broker import names
 from tailfin.broker.hooks import SendContext
+from tailfin.broker.retry import SENT_TO_RETRY
 from tailfin.broker.storing import (
     DELAY,
     TIMER_KEYS,
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
     from tailfin.broker.app import Broker
 
 MULTI_TAGS = 0x2
-DLQ_QUEUES = 1
+CLUSTER = "CLUSTER"
+POP_CHECK_POINT = "POP_CK"
 
 
 class Sends:
@@ -43,14 +45,11 @@ class Sends:
     async def send(self, request: Request) -> Response | None:
         """Check a send, make its topic if that is what was missing, then store it."""
         broker = self._broker
-        marks = {
-            "MSG_REGION": broker.config.regionId,
-            "TRACE_ON": "true" if broker.config.traceOn else "false",
-        }
+        marks = self.marks()
         try:
             header = SendMessageRequestHeader.decode(request.fields)
             known = header.topic in broker.topics
-            topic = self._checked(header, request)
+            topic = self.checked(header, request)
             ordinary = not known and not broker.rulebook.sends_need_python(topic)
             if ordinary and broker.server.hand_back(request):
                 return None
@@ -67,7 +66,12 @@ class Sends:
         )
         return Response(outcome.code, outcome.remark, fields={**marks, **answer.encode()})
 
-    def _checked(self, header: SendMessageRequestHeader, request: Request) -> TopicConfig:
+    def marks(self) -> dict[str, str]:
+        """Return what every answer to a send carries."""
+        config = self._broker.config
+        return {"MSG_REGION": config.regionId, "TRACE_ON": "true" if config.traceOn else "false"}
+
+    def checked(self, header: SendMessageRequestHeader, request: Request) -> TopicConfig:
         """Return the topic of a send, created if it may be; a refusal says what to do."""
         broker = self._broker
         opens = broker.config.startAcceptSendRequestTimeStamp
@@ -113,30 +117,40 @@ class Sends:
             )
         return topic
 
-    async def _store(
-        self, header: SendMessageRequestHeader, topic: TopicConfig, request: Request
-    ) -> tuple[Outcome, Draft]:
+    def draft(self, header: SendMessageRequestHeader, topic: TopicConfig, request: Request) -> Draft:
+        """Return the message of a send, its queue chosen if the producer left that open."""
         queue_id = (
             header.queue_id if header.queue_id >= 0 else random.randrange(max(topic.write_queue_nums, 1))
         )
         sys_flag = header.sys_flag
         if topic.topic_filter_type is TopicFilterType.MULTI_TAG:
             sys_flag |= MULTI_TAGS
-        draft = Draft(
+        return Draft(
             topic=header.topic,
             queue_id=queue_id,
             body=request.body,
-            properties=parse_properties(header.properties),
+            properties={**self._given(header), **self.marks()},
             flag=header.flag,
             sys_flag=sys_flag,
             born_timestamp=header.born_timestamp,
             born_host=request.peer,
             reconsume_times=header.reconsume_times or 0,
         )
+
+    def _given(self, header: SendMessageRequestHeader) -> dict[str, str]:
+        """Return a producer's properties without what only a broker may say."""
+        given = parse_properties(header.properties)
+        return {name: value for name, value in given.items() if name not in (POP_CHECK_POINT, CLUSTER)}
+
+    async def _store(
+        self, header: SendMessageRequestHeader, topic: TopicConfig, request: Request
+    ) -> tuple[Outcome, Draft]:
+        draft = self.draft(header, topic, request)
+        draft.properties[CLUSTER] = self._broker.config.brokerClusterName
         context = SendContext(
             topic=draft.topic,
             producer_group=header.producer_group,
-            queue_id=queue_id,
+            queue_id=draft.queue_id,
             body=draft.body,
             properties=draft.properties,
             born_host=request.peer,
@@ -217,7 +231,7 @@ class Sends:
             retries_max = header.max_reconsume_times
         if draft.reconsume_times <= retries_max and not broker.locks.any_held(name):
             return draft
-        return broker.retry.dead_letter(draft, name)
+        return broker.retry.dead_letter(draft, name, SENT_TO_RETRY)
 
 
 def _delay_level(draft: Draft) -> int:

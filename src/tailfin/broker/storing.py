@@ -1,13 +1,12 @@
 """Storing a message from Python, and what each outcome is called on the wire."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from tailfin.broker import names
 from tailfin.message import Message
 from tailfin.store import Appended, AppendRefused, Store
-from tailfin.store.expiry import disk_use
 from tailfin.wire.codes import ResponseCode
 
 NAME_END, VALUE_END = "\x01", "\x02"
@@ -86,6 +85,11 @@ def parse_properties(text: str | None) -> dict[str, str]:
     return {name: value for name, found, value in pairs if found and name and value}
 
 
+def properties_text(properties: Mapping[str, str]) -> str:
+    """Write properties the way messages and headers carry them."""
+    return "".join(f"{name}{NAME_END}{value}{VALUE_END}" for name, value in properties.items())
+
+
 async def put(store: Store, draft: Draft) -> Outcome:
     """Store a message; waiting for the disk happens on another thread."""
 
@@ -104,7 +108,7 @@ async def put(store: Store, draft: Draft) -> Outcome:
             wait=draft.properties.get(WAIT, "true") != "false",
         )
 
-    return await _outcome(store, "message", append)
+    return await _outcome("message", append)
 
 
 async def put_batch(store: Store, draft: Draft) -> Outcome:
@@ -119,56 +123,13 @@ async def put_batch(store: Store, draft: Draft) -> Outcome:
             born_host=draft.born_host,
         )
 
-    return await _outcome(store, "batch", append)
+    return await _outcome("batch", append)
 
 
-async def _outcome(store: Store, what: str, append: Callable[[], Appended]) -> Outcome:
+async def _outcome(what: str, append: Callable[[], Appended]) -> Outcome:
     try:
         return Outcome(ResponseCode.SUCCESS, None, await asyncio.to_thread(append))
     except AppendRefused as refused:
-        return refusal(store, refused)
+        return Outcome(refused.code, refused.remark, refused.result)
     except ValueError as error:
         return Outcome(ResponseCode.MESSAGE_ILLEGAL, f"the {what} is illegal: {error}", None)
-
-
-_STORED_ANYWAY = {
-    "FLUSH_DISK_TIMEOUT": ResponseCode.FLUSH_DISK_TIMEOUT,
-    "FLUSH_SLAVE_TIMEOUT": ResponseCode.FLUSH_SLAVE_TIMEOUT,
-    "SLAVE_NOT_AVAILABLE": ResponseCode.SLAVE_NOT_AVAILABLE,
-}
-
-_REFUSED = {
-    "IN_SYNC_REPLICAS_NOT_ENOUGH": (ResponseCode.SYSTEM_ERROR, "in-sync replicas not enough"),
-    "CREATE_MAPPED_FILE_FAILED": (
-        ResponseCode.SYSTEM_ERROR,
-        "create mapped file failed, server is busy or broken.",
-    ),
-    "OS_PAGE_CACHE_BUSY": (
-        ResponseCode.SYSTEM_BUSY,
-        "[PC_SYNCHRONIZED]broker busy, start flow control for a while",
-    ),
-    "LMQ_CONSUME_QUEUE_NUM_EXCEEDED": (
-        ResponseCode.SYSTEM_ERROR,
-        "[LMQ_CONSUME_QUEUE_NUM_EXCEEDED]broker config enableLmq and enableMultiDispatch, "
-        "lmq consumeQueue num exceed maxLmqConsumeQueueNum config num, default limit 2w.",
-    ),
-    "UNKNOWN_ERROR": (ResponseCode.SYSTEM_ERROR, "UNKNOWN_ERROR"),
-}
-
-
-def refusal(store: Store, refused: AppendRefused) -> Outcome:
-    """Name an append that was not acknowledged the way RocketMQ does."""
-    if refused.status in _STORED_ANYWAY:
-        return Outcome(_STORED_ANYWAY[refused.status], str(refused), refused.result)
-    if refused.status in ("MESSAGE_ILLEGAL", "PROPERTIES_SIZE_EXCEEDED"):
-        return Outcome(ResponseCode.MESSAGE_ILLEGAL, f"the message is illegal: {refused}", None)
-    if refused.status == "SERVICE_NOT_AVAILABLE":
-        disk = disk_use(store.config)
-        return Outcome(
-            ResponseCode.SERVICE_NOT_AVAILABLE,
-            f"service not available now, maybe disk full, CL: {disk.log:.2f} CQ: {disk.queues:.2f}, "
-            f"maybe your broker machine memory too small. The store says: {refused}",
-            None,
-        )
-    code, remark = _REFUSED.get(refused.status, (ResponseCode.SYSTEM_ERROR, "UNKNOWN_ERROR DEFAULT"))
-    return Outcome(code, remark, None)

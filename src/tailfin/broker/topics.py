@@ -25,10 +25,13 @@ class TopicTable:
 
     `on_change` hears of each topic that was made or changed, `on_delete` of each that went: the rulebook
     and the name servers follow from there. `on_touch` hears the names of both kinds, for the file.
+
+    With `light` there is a topic for every name of a light queue; nobody is told of those, and none is kept.
     """
 
-    def __init__(self, folder: Path, config: BrokerConfig) -> None:
+    def __init__(self, folder: Path, config: BrokerConfig, *, light: bool = False) -> None:
         self.config = config
+        self._light = light
         self.version = first_version()
         self.on_change: OnChange = lambda topics: None
         self.on_delete: Callable[[str], None] = lambda name: None
@@ -68,14 +71,20 @@ class TopicTable:
 
     def get(self, name: str) -> TopicConfig | None:
         """Return a topic."""
+        if self.is_light(name):
+            return TopicConfig(topic_name=name, read_queue_nums=1, write_queue_nums=1, perm=int(READ_WRITE))
         return self._topics.get(name)
+
+    def is_light(self, name: str) -> bool:
+        """Whether a topic is a light queue, to which messages of other topics are dispatched."""
+        return self._light and name.startswith(names.LIGHT_PREFIX)
 
     def all(self) -> list[TopicConfig]:
         """Return every topic."""
         return list(self._topics.values())
 
     def __contains__(self, name: str) -> bool:
-        return name in self._topics
+        return self.is_light(name) or name in self._topics
 
     def is_system(self, name: str) -> bool:
         """Whether a topic is RocketMQ's own."""
@@ -88,6 +97,7 @@ class TopicTable:
     def put(self, topics: Iterable[TopicConfig]) -> list[TopicConfig]:
         """Make or change topics and tell the others; return those that are new or differ."""
         fresh = [topic for topic in topics if self._topics.get(name_of(topic)) != topic]
+        fresh = [topic for topic in fresh if not self.is_light(name_of(topic))]
         if fresh:
             self._topics.update({name_of(topic): topic for topic in fresh})
             self.version = following(self.version)

@@ -40,6 +40,7 @@ class BrokerConfig(Settings):
     startAcceptSendRequestTimeStamp: int = policy(0, "Refuse sends before this time.", high=LONG_MAX)
     rejectTransactionMessage: bool = policy(False, "Refuse transactional messages.")
     litePullMessageEnable: bool = policy(True, "Serve pulls of lite pull consumers.")
+    storeReplyMessageEnable: bool = policy(True, "Keep replies in the cluster's reply topic.")
     slaveReadEnable: bool = policy(False, "Suggest a slave to readers that fell behind.")
     configBlackList: str = policy("configBlackList;brokerConfigPath", "Keys that cannot be changed remotely.")
 

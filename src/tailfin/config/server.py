@@ -14,7 +14,7 @@ class ServerConfig(Settings):
 
     RocketMQ's `tls.server.mode` is `tlsServerMode` here; files and mappings may use either. The capacities
     are budgets: beyond one of them the engine does not read from those who ask for more.
-    `pythonQueueBytes` is Tailfin's own.
+    `partialFrameBytes` and `pythonQueueBytes` are Tailfin's own.
     """
 
     # Sockets
@@ -25,6 +25,7 @@ class ServerConfig(Settings):
     serverSocketRcvBufSize: int = setting(0, "The kernel's receive buffer; 0: the kernel decides.")
     serverChannelMaxIdleTimeSeconds: int = setting(120, "Close a connection silent for so long; 0: never.")
     frameMaxLength: int = setting(16 << 20, "Longest frame.", low=1024, high=1 << 30)
+    partialFrameBytes: int = setting(256 << 20, "Memory for frames that are not complete.", low=1 << 20)
     writeBufferHighWaterMark: int = setting(0, "Stop reading at so many unsent bytes; 0: 1 MiB.")
     writeBufferLowWaterMark: int = setting(0, "Read again at so many; 0: half of the high mark.")
 

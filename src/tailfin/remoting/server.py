@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 
 from tailfin import _engine
+from tailfin.remoting.certificates import CertificateWatch
 from tailfin.remoting.dispatch import Dispatcher, Hook, Response
 from tailfin.wire.codes import Code, ResponseCode
 from tailfin.wire.error import RemotingError
@@ -41,6 +42,7 @@ class Server:
         self._tasks: set[asyncio.Task[None]] = set()
         self._listeners: dict[str, list[Listener]] = {"opened": [], "closed": []}
         self._loop.add_reader(self._engine.fileno(), self._take)
+        self._run(CertificateWatch(options, self._engine.reload_tls).run())
         self.hand_back = self._engine.hand_back
         self.stats = self._engine.stats
 
@@ -152,9 +154,12 @@ class Server:
         if isinstance(outcome, Response):
             self.answer(request, outcome)
         elif outcome is not None:
-            task = self._loop.create_task(self._answer_later(request, outcome))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._run(self._answer_later(request, outcome))
+
+    def _run(self, work: Coroutine[None, None, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _answer_later(self, request: "_engine.Request", outcome: Awaitable[Response | None]) -> None:
         response = await outcome

@@ -30,3 +30,10 @@ def run(version: str, cluster: Cluster, home: Path, *scenarios: str, binary: boo
     saws = [json.loads(text) for text in done.stdout.splitlines()]
     assert done.returncode == 0, done.stderr[-4000:]
     return {saw["scenario"]: saw for saw in saws}
+
+
+def saw(java: dict[str, Saw], scenario: str) -> Saw:
+    """Return what a scenario saw, once it is known to have come to its end."""
+    line = java[scenario]
+    assert "error" not in line, line["error"]
+    return line

@@ -7,17 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tailfin.wire.codes import Code
 from tests.interop.clients import remoting
 
 FRAMES = Path(__file__).parents[1] / "frames"
-
-# What an operator may do to everybody's harm: settings, write permission, removal of idle topics and files,
-# and texts in the nameserver, each of which is synced to disk while all others wait.
-OPERATOR_CODES = frozenset((25, 100, 102, 205, 316, 318, 327, 329))
-
-HOT_CODES = frozenset((10, 11, 14, 15, 29, 30, 31, 32, 33, 310, 320, 361))
-"""Sends, pulls and offsets: what the engine decodes by itself."""
-HOT_SHARE = 0.75
 
 VALUES = (
     *("", " ", "0", "1", "-1", "7", "2147483647", "-2147483648", "2147483648", "9223372036854775807"),
@@ -36,50 +29,47 @@ VALUES = (
     ),
     *("%DLQ%x", "TBW102", "SCHEDULE_TOPIC_XXXX", "RMQ_SYS_TRANS_HALF_TOPIC", "*", "A || B", "||", "broker-a"),
 )
+CODES = (*range(9000, 9010), -1, 70_000, *sorted(Code))
+"""Those that nobody knows, and every code there is, whoever may be asked for it."""
 NUMBERS = (0, 1, 2, 3, 4, 7, 0x7F, 0xFF, 0x100, 0x7FFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x00FFFFFF)
 
 
 def load(name: str) -> list[bytes]:
-    """Read captured frames, without those of `OPERATOR_CODES`."""
+    """Read captured frames."""
     data, frames, at = (FRAMES / name).read_bytes(), [], 0
     while at < len(data):
         end = at + 4 + int.from_bytes(data[at : at + 4], "big")
         frames.append(data[at:end])
         at = end
-    return [frame for frame in frames if _code(frame) not in OPERATOR_CODES]
-
-
-def _code(frame: bytes) -> int:
-    if frame[4]:
-        return int.from_bytes(frame[8:10], "big")
-    code: int = json.loads(frame[8 : 8 + int.from_bytes(frame[5:8], "big")])["code"]
-    return code
+    return frames
 
 
 class Mutator:
-    """Makes wrong frames out of right ones, the same ones from the same seed."""
+    """Makes wrong frames out of right ones, as many of each code; the same ones from the same seed."""
 
     def __init__(self, frames: list[bytes], seed: int) -> None:
         self._random = random.Random(seed)
         self._frames = frames
-        self._parsed = [(json.loads(header), body) for header, body in _json_parts(frames)]
-        self._hot = [parts for parts in self._parsed if parts[0]["code"] in HOT_CODES] or self._parsed
+        self._by_code: dict[int, list[tuple[dict[str, Any], bytes]]] = {}
+        for text, body in _json_parts(frames):
+            header = json.loads(text)
+            self._by_code.setdefault(header["code"], []).append((header, body))
+        self._captured = sorted(self._by_code)
         self._bodies = [body for _, body in _parts(frames)]
-        self._codes = sorted({_code(frame) for frame in frames})
 
     def well_formed(self) -> bytes:
         """Return a frame whose lengths and header are right and whose contents are not."""
         pick = self._random
-        header, body = pick.choice(self._hot if pick.random() < HOT_SHARE else self._parsed)
+        header, body = pick.choice(self._by_code[pick.choice(self._captured)])
         header = dict(header, extFields=dict(header.get("extFields") or {}))
         for _ in range(pick.choice((1, 1, 1, 2, 3))):
             match pick.randrange(8):
                 case 0 | 1 | 2:
                     self._change_field(header["extFields"])
                 case 3:
-                    header["code"] = pick.choice(self._codes)
+                    header["code"] = pick.choice(self._captured)
                 case 4:
-                    header["code"] = pick.choice((*range(9000, 9010), -1, 70_000, *self._codes))
+                    header["code"] = pick.choice(CODES)
                 case 5:
                     header["flag"] = pick.randrange(4)
                 case 6:

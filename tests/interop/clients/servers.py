@@ -32,6 +32,10 @@ SMALL_BROKER = {
     "mappedFileSizeTimerLog": 1 << 20,
     "traceTopicEnable": "true",
     "enablePropertyFilter": "true",
+    # What is tried again comes after a second, not after hours.
+    "messageDelayLevel": " ".join(["1s", "2s", *["1s"] * 16]),
+    "enableLmq": "true",
+    "enableMultiDispatch": "true",
 }
 """Files so small that a broker starts without claiming gigabytes."""
 

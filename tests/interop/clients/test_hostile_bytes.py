@@ -26,6 +26,8 @@ FRAMES = int(os.environ.get("TAILFIN_HOSTILE_FRAMES", "1_000_000"))
 STORM_LIMIT_S = 840
 SAMPLE_S = 0.5
 MAY_GROW = 32 << 20
+# Another name than the frames know: an operator may well take the permission to write from `broker-a`.
+BROKER = "broker-of-others"
 # One storm for each server, by its captured frames, and its share of the whole.
 STORMS = {"to_broker.bin": 0.95, "to_namesrv.bin": 0.05}
 NORMAL = (
@@ -51,9 +53,9 @@ def storm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Storm]:
     home = tmp_path_factory.mktemp("storm")
     with (
         servers.nameserver("tailfin", home / "namesrv") as namesrv,
-        servers.broker("tailfin", home / "broker", namesrv.address) as broker,
+        servers.broker("tailfin", home / "broker", namesrv.address, BROKER) as broker,
     ):
-        Cluster("storm", namesrv.address, {"broker-a": broker.address}).wait_registered()
+        Cluster("storm", namesrv.address, {BROKER: broker.address}).wait_registered()
         storm = Storm({"to_broker.bin": broker, "to_namesrv.bin": namesrv})
         with ThreadPoolExecutor() as threads:
             senders = {name: threads.submit(_send, name, at.address) for name, at in storm.servers.items()}
@@ -61,7 +63,7 @@ def storm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Storm]:
                 name: threads.submit(_sample, senders[name], at) for name, at in storm.servers.items()
             }
             while not storm.rounds or not all(sender.done() for sender in senders.values()):
-                cluster = Cluster(f"storm{len(storm.rounds)}", namesrv.address, {"broker-a": broker.address})
+                cluster = Cluster(f"storm{len(storm.rounds)}", namesrv.address, {BROKER: broker.address})
                 storm.rounds.append(java_client.run("5.5.0", cluster, home, *NORMAL))
         storm.taken = {name: sender.result() for name, sender in senders.items()}
         storm.memory = {name: sampler.result() for name, sampler in samplers.items()}

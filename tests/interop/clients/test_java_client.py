@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.interop.clients.clusters import Cluster
-from tests.interop.clients.java_client import Saw
+from tests.interop.clients.java_client import Saw, saw
 from tests.interop.clients.scenario_checks import (
     assert_in_order,
     assert_nothing_lost,
@@ -16,13 +16,6 @@ from tests.interop.clients.scenario_checks import (
 
 Java = dict[str, Saw]
 MESSAGE_ILLEGAL, NO_PERMISSION, TOPIC_NOT_EXIST, INVALID_PARAMETER = 13, 16, 17, 29
-
-
-def saw(java: Java, scenario: str) -> Saw:
-    """Return what a scenario saw, once it is known to have come to its end."""
-    line = java[scenario]
-    assert "error" not in line, line["error"]
-    return line
 
 
 def assert_acknowledged(line: Saw) -> None:

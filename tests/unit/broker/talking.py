@@ -67,6 +67,7 @@ class Talker:
             Code.CONSUME_MESSAGE_DIRECTLY,
             Code.RESET_CONSUMER_CLIENT_OFFSET,
             Code.GET_CONSUMER_STATUS_FROM_CLIENT,
+            Code.PUSH_REPLY_MESSAGE_TO_CLIENT,
             Code.CHECK_TRANSACTION_STATE,
         )
         self.client = Client(handlers=dict.fromkeys(codes, self._hear))

@@ -252,6 +252,7 @@ async def test_settings_are_shown_changed_and_kept_in_their_file(tmp_path: Path)
         changed = await talker.ask(Code.UPDATE_BROKER_CONFIG, body=b"traceOn=false\nmaxMessageSize=100\n")
         assert changed.code == OK
         assert not broker.config.traceOn
+        assert broker.address == talker.address == broker.settings.store.storeHost
         assert (await talker.send("T", b"x")).fields["TRACE_ON"] == "false"
         assert (await talker.send("T", b"x" * 5000)).code == ResponseCode.MESSAGE_ILLEGAL
         text = conf.read_text()
@@ -303,7 +304,7 @@ async def test_heartbeats_are_answered_while_changed_settings_and_offsets_wait_f
             assert not any(each.done() for each in waiting)
         await asyncio.gather(*waiting)
         assert conf.read_text() == "# mine\nmaxMessageSize=1049\n"
-        assert disk.writes < 10
+        assert disk.writes < len(waiting) / 2
 
 
 @in_loop

@@ -5,11 +5,7 @@ from pathlib import Path
 import pytest
 
 from tailfin.broker.hooks import SendContext
-from tailfin.broker.storing import refusal
-from tailfin.cluster import SMALL_FILES
-from tailfin.config import StoreConfig
 from tailfin.message import encode_batch
-from tailfin.store import AppendRefused, Store
 from tailfin.wire.bodies.routes import TopicRouteData
 from tailfin.wire.codes import Code, ResponseCode
 from tailfin.wire.error import RemotingError
@@ -205,31 +201,3 @@ async def test_every_request_is_answered_once_whoever_answers_it(tmp_path: Path)
             return stats["framesOut"] == stats["framesIn"] == 6
 
         await until(answered, "six answers to six requests")
-
-
-@pytest.mark.shows("SP-15", "SP-16", "SP-17", "SP-18", "SP-19", "SP-21", "SP-22", "SP-23")
-@pytest.mark.parametrize(
-    ("status", "code", "remark", "stored"),
-    [
-        ("FLUSH_DISK_TIMEOUT", 10, "", True),
-        ("FLUSH_SLAVE_TIMEOUT", 12, "", True),
-        ("SLAVE_NOT_AVAILABLE", 11, "", True),
-        ("CREATE_MAPPED_FILE_FAILED", 1, "create mapped file failed, server is busy or broken.", False),
-        ("MESSAGE_ILLEGAL", 13, "the message is illegal", False),
-        ("PROPERTIES_SIZE_EXCEEDED", 13, "the message is illegal", False),
-        ("OS_PAGE_CACHE_BUSY", 2, "[PC_SYNCHRONIZED]broker busy, start flow control for a while", False),
-        ("IN_SYNC_REPLICAS_NOT_ENOUGH", 1, "in-sync replicas not enough", False),
-        ("UNKNOWN_ERROR", 1, "UNKNOWN_ERROR", False),
-        ("SOMETHING_NEW", 1, "UNKNOWN_ERROR DEFAULT", False),
-    ],
-)
-def test_every_put_status_has_its_response(
-    tmp_path: Path, status: str, code: int, remark: str, stored: bool
-) -> None:
-    with Store(tmp_path, StoreConfig.of(SMALL_FILES)) as store:
-        refused = AppendRefused(status)
-        refused.status = status
-        refused.result = store.append("T", b"x") if stored else None
-        outcome = refusal(store, refused)
-    assert (outcome.code, outcome.stored) == (code, stored)
-    assert (outcome.remark or "").startswith(remark)

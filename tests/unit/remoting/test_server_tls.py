@@ -1,11 +1,15 @@
+import asyncio
+import shutil
 import ssl
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tailfin import remoting
 from tailfin.config import ConfigError, ServerConfig
 from tailfin.wire.frame import Frame
+from tests.unit.loops import in_loop, until
 from tests.unit.remoting.raw import Client, serving
 
 
@@ -63,9 +67,8 @@ def test_a_proxy_header_may_precede_tls() -> None:
         assert served.requests[0].peer == "10.1.2.3:4711"
 
 
-@pytest.fixture(scope="module")
-def identity(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    folder = tmp_path_factory.mktemp("tls")
+def made_identity(folder: Path) -> tuple[Path, Path]:
+    folder.mkdir(exist_ok=True)
     chain, key = folder / "server.pem", folder / "server.key"
     # Not an authority: as one it could not be a client's own certificate as well.
     command = (
@@ -76,6 +79,11 @@ def identity(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         [*command.split(), "-keyout", str(key), "-out", str(chain)], check=True, capture_output=True
     )
     return chain, key
+
+
+@pytest.fixture(scope="module")
+def identity(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    return made_identity(tmp_path_factory.mktemp("tls"))
 
 
 def test_a_certificate_from_files_is_shown(identity: tuple[Path, Path]) -> None:
@@ -127,3 +135,32 @@ def test_settings_that_cannot_work_are_refused(settings: dict[str, object], said
 def test_a_server_without_a_usable_certificate_does_not_start(settings: dict[str, object], said: str) -> None:
     with pytest.raises(ValueError, match=said), serving(**settings):
         pass
+
+
+def shown_certificate(port: int) -> str:
+    return ssl.get_server_certificate(("127.0.0.1", port)).replace("\n", "")
+
+
+@in_loop
+async def test_a_replaced_certificate_is_shown_to_new_clients(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    chain, key = made_identity(tmp_path / "now")
+    other_chain, other_key = made_identity(tmp_path / "next")
+    first, second = (path.read_text().replace("\n", "") for path in (chain, other_chain))
+    config = ServerConfig.of({"tls.server.certPath": str(chain), "tls.server.keyPath": str(key)})
+    server = remoting.Server(config.engine_options())
+    port = server.listen("127.0.0.1", 0)
+    try:
+        with await asyncio.to_thread(Client, port, trusting()) as before:
+            shutil.copy(other_chain, chain)
+            await until(lambda: "cannot be used" in caplog.text, "the key that does not fit to be noticed")
+            assert await asyncio.to_thread(shown_certificate, port) == first
+            shutil.copy(other_key, key)
+            async with asyncio.timeout(15):
+                while await asyncio.to_thread(shown_certificate, port) != second:
+                    await asyncio.sleep(0.05)
+            answer = await asyncio.to_thread(before.ask, Frame(code=1, opaque=5))
+            assert answer.opaque == 5
+    finally:
+        await server.stop(0)

@@ -18,7 +18,11 @@ def test_a_message_stands_in_every_light_queue_that_it_names(reopen: Open) -> No
     assert store.wait_for("%LMQ%b", 0, 1, 5)
     assert (store.max_offset("%LMQ%a", 0), store.max_offset("%LMQ%b", 0)) == (1, 2)
     second = store.read("%LMQ%b", 0, 1)[0]
-    assert second.properties == {"INNER_MULTI_DISPATCH": "%LMQ%b", "INNER_MULTI_QUEUE_OFFSET": "1"}
+    assert second.properties == {
+        "INNER_MULTI_DISPATCH": "%LMQ%b",
+        "WAIT": "true",
+        "INNER_MULTI_QUEUE_OFFSET": "1",
+    }
 
 
 def test_a_name_that_no_queue_can_have_keeps_no_other_from_its_message(reopen: Open) -> None:

@@ -96,7 +96,8 @@ fn queue_and_index_files_follow_the_log() {
     assert_eq!(names(&queue_dir).len(), queues_before - min as usize / 64);
     assert_eq!(deleted, queues_before - names(&queue_dir).len() + index_before - names(&index_dir).len());
     assert!(names(&index_dir).len() < index_before);
-    let found = |n: i64| store.query(b"T", format!("k{n}").as_bytes(), 0, i64::MAX, 9).unwrap().len();
+    let found =
+        |n: i64| store.query(b"T", Indexed::Key(format!("k{n}").as_bytes()), 0, i64::MAX, 9).unwrap().len();
     assert_eq!((found(0), found(min), found(count - 1)), (0, 1, 1));
     assert_eq!(read(&store, "T", 0).status, GetStatus::OffsetTooSmall);
     assert_eq!(bodies(&store, "T").len() as i64, count - min);

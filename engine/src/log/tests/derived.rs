@@ -18,7 +18,7 @@ fn units(store: &Store, topic: &str, queue_id: i32) -> Vec<Unit> {
 
 fn keys_found(store: &Store, topic: &str, key: &str) -> usize {
     settle(store);
-    store.query(topic.as_bytes(), key.as_bytes(), 0, i64::MAX, 64).unwrap().len()
+    store.query(topic.as_bytes(), Indexed::Key(key.as_bytes()), 0, i64::MAX, 64).unwrap().len()
 }
 
 // shows: RD-13, X-15, CQ-01
@@ -292,7 +292,7 @@ fn a_message_goes_into_every_light_queue_it_names() {
     let slice = store.record_at(placed.physical_offset).unwrap().unwrap();
     let record = slice.record().unwrap();
     assert_eq!(properties::find(record.properties(), b"INNER_MULTI_QUEUE_OFFSET"), Some(&b"2"[..]));
-    assert_eq!(properties::find(record.properties(), b"WAIT"), None);
+    assert_eq!(properties::find(record.properties(), b"WAIT"), Some(&b"true"[..]));
     assert_eq!(bodies(&store, "%LMQ%b"), [b"x", b"x", b"x"]);
     assert!(store.wait_for(b"%LMQ%b", 0, 2, Instant::now() + PATIENCE), "its readers are woken");
 }

@@ -28,7 +28,7 @@ use super::config::StoreConfig;
 use super::filter::TagFilter;
 use super::notes::{Level, Notes};
 use super::put::{PutStatus, Refusal};
-use super::read::{GetStatus, ReadRequest, ReadResult};
+use super::read::{GetStatus, Indexed, ReadRequest, ReadResult};
 use super::store::Store;
 use super::view::Slice;
 use crate::message::{Draft, properties, samples};

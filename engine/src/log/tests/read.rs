@@ -203,7 +203,7 @@ fn a_query_is_limited_by_time_and_number_and_disturbs_nobody() {
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
         });
         let offsets = |begin, end, limit| -> Vec<i64> {
-            let found = store.query(b"T", b"k", base + begin, base + end, limit).unwrap();
+            let found = store.query(b"T", Indexed::Key(b"k"), base + begin, base + end, limit).unwrap();
             found.iter().map(|slice| slice.record().unwrap().queue_offset()).collect()
         };
         while !stop.load(std::sync::atomic::Ordering::Relaxed) {

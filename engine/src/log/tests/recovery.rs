@@ -48,8 +48,8 @@ fn what_a_killed_store_had_not_dispatched_becomes_consumable() {
     let copy = killed(dir.path());
     let again = open(copy.path());
     assert_eq!(bodies(&again, "T").len() as i64, count);
-    assert_eq!(again.query(b"T", b"early", 0, i64::MAX, 64).unwrap().len(), 1);
-    assert_eq!(again.query(b"T", b"late", 0, i64::MAX, 64).unwrap().len(), 64);
+    assert_eq!(again.query(b"T", Indexed::Key(b"early"), 0, i64::MAX, 64).unwrap().len(), 1);
+    assert_eq!(again.query(b"T", Indexed::Key(b"late"), 0, i64::MAX, 64).unwrap().len(), 64);
 }
 
 fn fill_log(store: &Store, files: usize) {

@@ -36,9 +36,9 @@ fn put(inbox: &Inbox, peer: &Arc<Peer>, code: i32, body: &[u8]) -> bool {
     let bump = Bump::new();
     let frame = next_frame(&mut &bytes[..], 1 << 24, &bump).unwrap().unwrap();
     let mut sent = Outgoing::default();
-    let mut out = Outbox { out: &mut sent, peer, inbox: Some(inbox), given_back: false, over_budget: false };
+    let mut out = Outbox { out: &mut sent, peer, inbox: Some(inbox), given_back: false, pause: None };
     out.to_python(&frame);
-    out.over_budget
+    out.pause.is_some()
 }
 
 fn codes(inbox: &Inbox, limit: usize) -> (Vec<i32>, bool) {

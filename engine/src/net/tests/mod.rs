@@ -1,4 +1,5 @@
 mod codec;
 mod inbox;
 mod outgoing;
+mod pauses;
 mod probe;

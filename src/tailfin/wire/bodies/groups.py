@@ -99,9 +99,13 @@ class GroupForbidden(Body):
 
 @body
 class ConsumerOffsetSerializeWrapper(Body):
-    """Offsets by `topic@group` and queue, as `consumerOffset.json` holds them."""
+    """Offsets by `topic@group` and queue, as `consumerOffset.json` holds them.
+
+    `lmqConsumerOffset.json` has those of light groups in a table of its own: their topics have one queue.
+    """
 
     offset_table: dict[str, dict[int, int]] = field(default_factory=dict)
+    lmq_offset_table: dict[str, int] | None = None
     data_version: DataVersion | None = None
 
 

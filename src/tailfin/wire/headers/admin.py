@@ -88,6 +88,8 @@ class QueryMessageRequestHeader(TopicHeader):
     max_num: Int
     begin_timestamp: Long
     end_timestamp: Long
+    index_type: str | None = None
+    last_key: str | None = None
 
 
 @header

@@ -29,6 +29,10 @@ public final class ClientScenarios {
     private static Map<String, Scenario> all() {
         Map<String, Scenario> scenarios = new LinkedHashMap<>();
         RebalanceScenarios.addTo(scenarios);
+        RetryScenarios.addTo(scenarios);
+        OrderScenarios.addTo(scenarios);
+        ExchangeScenarios.addTo(scenarios);
+        OperatorScenarios.addTo(scenarios);
         PushScenarios.addTo(scenarios);
         OffsetScenarios.addTo(scenarios);
         PullScenarios.addTo(scenarios);
