@@ -60,6 +60,12 @@ def test_a_lite_pull_consumer_gets_what_its_expression_lets_through(java: Java) 
     assert_same(line["received"], [sent for sent in line["sent"] if not 10 <= sent["n"] <= 49])
 
 
+def test_a_matching_message_that_was_handed_back_comes_again(java: Java) -> None:
+    line = saw(java, "sql_retry")
+    assert_same(line["received"], [sent for sent in line["sent"] if sent["n"] >= 8])
+    assert {each["color"]: each["reconsumed"] for each in line["received"]} == {"red-8": 1, "red-9": 0}
+
+
 def test_a_wrong_expression_stops_the_consumer_at_its_start(java: Java, cluster: Cluster) -> None:
     refused = saw(java, "sql_wrong")["refused"]
     assert {answer["code"] for answer in refused.values()} == {SUBSCRIPTION_PARSE_FAILED}

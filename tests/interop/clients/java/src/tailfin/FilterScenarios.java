@@ -8,6 +8,8 @@ import org.apache.rocketmq.client.consumer.DefaultLitePullConsumer;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.MessageSelector;
 import org.apache.rocketmq.client.consumer.PullResult;
+import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
+import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
 import org.apache.rocketmq.client.exception.MQClientException;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.Message;
@@ -33,6 +35,7 @@ final class FilterScenarios {
         scenarios.put("sql_push_posted", (scene, saw) -> push(scene, saw, "sql-posted", true));
         scenarios.put("sql_pull", FilterScenarios::pull);
         scenarios.put("sql_lite", FilterScenarios::lite);
+        scenarios.put("sql_retry", FilterScenarios::retry);
         scenarios.put("sql_wrong", FilterScenarios::wrong);
     }
 
@@ -124,6 +127,26 @@ final class FilterScenarios {
         Scene.until(() -> found.addAll(consumer.poll(200)) && found.size() >= 20 || found.size() >= 20);
         saw.put("received", Seen.received(found));
         consumer.shutdown();
+    }
+
+    /** A message that matched and was handed back comes again, whatever the filter. */
+    private static void retry(Scene scene, Map<String, Object> saw) throws Exception {
+        String topic = scene.topic("sql-retry", 1);
+        saw.put("sent", fill(scene, topic, 0, 10));
+        Seen.Ledger ledger = new Seen.Ledger();
+        DefaultMQPushConsumer consumer = scene.consumer(scene.name("sql-retry"), "sql-retry");
+        consumer.setConsumeMessageBatchMaxSize(1);
+        consumer.subscribe(topic, MessageSelector.bySql("n >= 8"));
+        consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
+            if (messages.get(0).getReconsumeTimes() == 0 && messages.get(0).getUserProperty("n").equals("8")) {
+                return ConsumeConcurrentlyStatus.RECONSUME_LATER;
+            }
+            ledger.add(messages);
+            return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
+        });
+        consumer.start();
+        Scene.until(() -> ledger.messages.size() >= 2);
+        saw.put("received", ledger.list());
     }
 
     /** Expressions that the broker refuses, and what it says. */
