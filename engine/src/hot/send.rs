@@ -230,6 +230,7 @@ impl<'a> Sends<'a> {
             .map(|accepted| rest.split_off(..accepted.messages()).unwrap_or_default())
             .collect();
         let results = path.store.put_many(&units);
+        out.call_after();
         self.count(path, &results);
         self.answer(path, settings, &results, out);
     }

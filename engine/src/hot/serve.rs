@@ -50,6 +50,10 @@ impl Hot for HotPath {
         self.store.is_pressed()
     }
 
+    fn after_answers(&self) {
+        self.store.wake_dispatcher();
+    }
+
     fn release(&self) {
         self.release_pulls();
     }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::append::{Appender, Placed};
 use super::clock::coarse;
+use super::config::FlushMode;
 use super::put::{LightQueues, Refusal};
 use super::store::Store;
 use crate::message::{Draft, Prepared};
@@ -18,6 +19,9 @@ struct Ready {
 impl Store {
     /// Store several units, each as `put_batch` would, and none waiting for the disk: with sync flush a unit is
     /// safe once [`flushed`](super::watch::Watch::flushed) has passed its end.
+    ///
+    /// The dispatcher may sleep on: call [`Store::wake_dispatcher`] soon. To wake a thread takes longer than to
+    /// store a message, so whoever waits for an answer had better get it first.
     pub fn put_many(&self, units: &[&[Draft<'_>]]) -> Vec<Result<Placed, Refusal>> {
         let began = coarse();
         let results = match self.gates().and_then(|()| self.make_way()) {
@@ -25,11 +29,27 @@ impl Store {
             Err(refusal) => vec![Err(refusal); units.len()],
         };
         if let Some(last) = results.iter().rev().find_map(|result| result.as_ref().ok()) {
-            // Without waiting nothing is refused here.
-            let _ = self.settle(*last, false);
+            if self.wakes_dispatcher() {
+                self.flusher.nudge();
+            } else {
+                // Without waiting nothing is refused here.
+                let _ = self.settle(*last, false);
+            }
         }
         self.count_puts(coarse().saturating_sub(began), units, &results);
         results
+    }
+
+    /// Let what was put be dispatched.
+    pub fn wake_dispatcher(&self) {
+        if self.wakes_dispatcher() {
+            self.dispatcher.signal.raise();
+        }
+    }
+
+    /// Whether messages can be read as soon as they are written; otherwise flush or commit wake the dispatcher.
+    fn wakes_dispatcher(&self) -> bool {
+        self.config.flush_mode == FlushMode::Async && self.config.transient_pool.is_none()
     }
 
     fn append_many(&self, units: &[&[Draft<'_>]]) -> Vec<Result<Placed, Refusal>> {

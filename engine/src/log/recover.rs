@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread;
 use std::time::Instant;
 
 use super::checkpoint::{Checkpoint, Values};
@@ -17,6 +18,7 @@ use super::mend::belongs;
 use super::notes::{Level, Notes};
 use super::queue::{ConsumeQueue, RecentQueues, Unit};
 use super::rebuild::{Lacking, QueueKey, Rebuild, skip_unplaceable};
+use super::reindex::Reindex;
 use super::segment::{Segment, file_name};
 use crate::error::{Error, Result};
 use crate::message::layout::{BLANK_MAGIC, HEAD_BYTES, MAGIC_AT, PHYSICAL_OFFSET_AT, SIZE_AT, field};
@@ -255,6 +257,21 @@ impl Recovery<'_> {
             }
             lacking.only_before(start);
         }
+        thread::scope(|scope| {
+            let mut reindex = Reindex::begin(scope, self.log, self.derived);
+            let tail = self.scan_records(start, queues_from, lacking, &mut reindex)?;
+            reindex.finish()?;
+            Ok(tail)
+        })
+    }
+
+    fn scan_records(
+        &self,
+        start: u64,
+        queues_from: u64,
+        lacking: &mut Lacking,
+        reindex: &mut Reindex<'_>,
+    ) -> Result<Tail> {
         let mut tail = Tail { end: start, timestamps: [0; 2], records: 0, damage: None };
         let mut holding: Option<Arc<Segment>> = None;
         loop {
@@ -272,7 +289,7 @@ impl Recovery<'_> {
                     break;
                 }
                 Judged::Record(record) => {
-                    self.derive(&record, queues_from, lacking)?;
+                    self.derive(&record, queues_from, lacking, reindex)?;
                     tail.count(&record);
                 }
                 Judged::Corrupt(record) if self.goes_on_after(segment, position + record.size() as u64) => {
@@ -288,7 +305,7 @@ impl Recovery<'_> {
                             record.queue_offset()
                         ),
                     );
-                    self.derive(&record, queues_from, lacking)?;
+                    self.derive(&record, queues_from, lacking, reindex)?;
                     tail.count(&record);
                 }
                 Judged::Corrupt(_) => {
@@ -357,24 +374,30 @@ impl Recovery<'_> {
             && matches!(self.judge(segment, position), Judged::Record(_) | Judged::Blank)
     }
 
-    fn derive(&self, record: &Record<'_>, queues_from: u64, lacking: &mut Lacking) -> Result<()> {
-        let is_new = record.physical_offset().cast_unsigned() >= queues_from;
-        if !is_new && record.transaction_type().is_consumable() {
-            self.check_queued(record, lacking);
-        }
+    fn derive(
+        &self,
+        record: &Record<'_>,
+        queues_from: u64,
+        lacking: &mut Lacking,
+        reindex: &mut Reindex<'_>,
+    ) -> Result<()> {
+        let offset = record.physical_offset().cast_unsigned();
         // The index itself takes its last record again: after a crash some of its keys may be missing.
         let is_indexed = self.clean && record.physical_offset() <= self.index_last;
-        if !is_new && is_indexed {
+        if self.derived.index.is_some() && !is_indexed {
+            reindex.add(offset..offset + record.size() as u64);
+        }
+        if offset < queues_from {
+            if record.transaction_type().is_consumable() {
+                self.check_queued(record, lacking);
+            }
             return Ok(());
         }
         let properties = DispatchProperties::for_dispatch(record.properties());
-        if is_new {
-            let taken = self.enqueue(record, &properties, queues_from, lacking).and_then(|()| {
-                self.derived.enqueue_light(&mut self.recent.borrow_mut(), record, &properties)
-            });
-            skip_unplaceable(taken, record, self.notes)?;
-        }
-        if is_indexed { Ok(()) } else { self.derived.index(record, &properties) }
+        let taken = self
+            .enqueue(record, &properties, queues_from, lacking)
+            .and_then(|()| self.derived.enqueue_light(&mut self.recent.borrow_mut(), record, &properties));
+        skip_unplaceable(taken, record, self.notes)
     }
 
     /// See whether a record that should be in its queue is.

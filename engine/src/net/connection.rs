@@ -115,6 +115,8 @@ pub struct Connection {
     /// Unsent bytes went over the mark and are not yet below the lower one.
     choked: bool,
     pub waits_for: Option<Pause>,
+    /// The hot path wants to be called when the answers have left.
+    calls_after: bool,
     /// The client sends no more.
     pub ended: bool,
     pub active_ms: u64,
@@ -134,6 +136,7 @@ impl Connection {
             blocked: false,
             choked: false,
             waits_for: None,
+            calls_after: false,
             ended: false,
             active_ms: now_ms,
         }
@@ -155,6 +158,11 @@ impl Connection {
         self.out.lend(std::mem::take(&mut desk.kit.spare));
         let read = self.read(desk);
         let flushed = self.flush(desk);
+        if std::mem::take(&mut self.calls_after)
+            && let Some(hot) = &desk.kit.shared.hot
+        {
+            hot.after_answers();
+        }
         let next = read?;
         flushed?;
         if !matches!(next, Next::Pause(_)) && self.choked {
@@ -272,12 +280,14 @@ impl Connection {
                 inbox: Some(&shared.inbox),
                 given_back: false,
                 pause: None,
+                calls_after: false,
             };
             match &shared.hot {
                 Some(hot) => hot.serve(&requests, peer, &mut out),
                 None => requests.iter().for_each(|frame| out.to_python(frame)),
             }
             self.waits_for = out.pause;
+            self.calls_after |= out.calls_after;
         }
         broken.map_or(Ok(bytes.len() - rest.len()), Err)
     }

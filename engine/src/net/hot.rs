@@ -24,6 +24,9 @@ pub trait Hot: Send + Sync + 'static {
         false
     }
 
+    /// The answers are on their way, after a serve that asked for this call with [`Outbox::call_after`].
+    fn after_answers(&self) {}
+
     /// The server stops: answer what is held, so that it need not be waited for.
     fn release(&self) {}
 }
@@ -52,9 +55,15 @@ pub struct Outbox<'a> {
     pub(super) given_back: bool,
     /// Whom the connection has to wait for before it is read again.
     pub(super) pause: Option<Pause>,
+    pub(super) calls_after: bool,
 }
 
 impl Outbox<'_> {
+    /// Have [`Hot::after_answers`] called when the answers have been given to the socket.
+    pub fn call_after(&mut self) {
+        self.calls_after = true;
+    }
+
     /// Whether Python had the request before and gives it back: its marks do not count then.
     pub fn is_handed_back(&self) -> bool {
         self.inbox.is_none()

@@ -122,12 +122,16 @@ impl Server {
         }
         let bump = Bump::new();
         let mut sent = Outgoing::default();
-        let mut out = Outbox { out: &mut sent, peer, inbox: None, given_back: false, pause: None };
+        let mut out =
+            Outbox { out: &mut sent, peer, inbox: None, given_back: false, pause: None, calls_after: false };
         let Ok(frame) = frame.decode(&bump) else { return false };
         hot.serve(&[frame], peer, &mut out);
-        let given_back = out.given_back;
+        let (given_back, calls_after) = (out.given_back, out.calls_after);
         if !sent.is_empty() {
             peer.mailbox().put(Mail::Send(peer.connection(), sent));
+        }
+        if calls_after {
+            hot.after_answers();
         }
         !given_back
     }

@@ -162,6 +162,9 @@ impl Worker {
             }
             Err(_) => {
                 Counters::add(&self.shared.counters.panics, 1);
+                if let Some(hot) = &self.shared.hot {
+                    hot.after_answers();
+                }
                 self.close(id, Some("serving it failed"));
             }
         }

@@ -19,7 +19,7 @@ from tailfin.broker.storing import (
     put,
     put_batch,
 )
-from tailfin.broker.transactions.halves import TRANSACTION_ID, half_of, is_prepared
+from tailfin.broker.transactions.halves import half_of, is_prepared
 from tailfin.remoting import Request, Response, handles
 from tailfin.wire.bodies.topics import Perm, TopicConfig, TopicFilterType, TopicSysFlag
 from tailfin.wire.codes import Code, ResponseCode
@@ -30,6 +30,7 @@ from tailfin.wire.version import V3_4_9
 if TYPE_CHECKING:
     from tailfin.broker.app import Broker
 
+HALF_KIND = "Trans_Msg_Half"
 MULTI_TAGS = 0x2
 CLUSTER = "CLUSTER"
 POP_CHECK_POINT = "POP_CK"
@@ -164,8 +165,8 @@ class Sends:
         else:
             outcome, draft = await self._put_single(header, draft, request)
         if outcome.appended is not None:
-            half = TRANSACTION_ID in draft.properties
-            self._broker.count_put(names.HALF_TOPIC if half else draft.topic, outcome.appended)
+            is_half = context.kind == HALF_KIND
+            self._broker.count_put(names.HALF_TOPIC if is_half else draft.topic, outcome.appended)
             context.message_id = outcome.appended.message_id
             context.queue_offset = outcome.appended.queue_offset
         context.code = int(outcome.code)
@@ -243,5 +244,5 @@ def _kind(draft: Draft) -> str:
     """Return RocketMQ's name for a kind of message."""
     level = _delay_level(draft)
     if is_prepared(draft, level):
-        return "Trans_Msg_Half"
+        return HALF_KIND
     return "Delay_Msg" if level > 0 else "Normal_Msg"

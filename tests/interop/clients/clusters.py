@@ -1,6 +1,6 @@
 """A running cluster of either make, or of both, as the tests see it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,13 +28,15 @@ class Cluster:
 
 
 @contextmanager
-def running(name: str, home: Path, namesrv: Make, *brokers: Make) -> Iterator[Cluster]:
-    """Run a cluster: a nameserver of one make, brokers of any."""
+def running(
+    name: str, home: Path, namesrv: Make, *brokers: Make, settings: Mapping[str, object] | None = None
+) -> Iterator[Cluster]:
+    """Run a cluster: a nameserver of one make, brokers of any, with settings of their own."""
     with ExitStack() as stack:
         at = stack.enter_context(servers.nameserver(namesrv, home / "namesrv")).address
         addresses = {}
         for letter, make in zip("abcdefg", brokers, strict=False):
-            running = servers.broker(make, home / f"broker-{letter}", at, f"broker-{letter}")
+            running = servers.broker(make, home / f"broker-{letter}", at, f"broker-{letter}", settings)
             addresses[f"broker-{letter}"] = stack.enter_context(running).address
         cluster = Cluster(name, at, addresses)
         cluster.wait_registered()
@@ -42,7 +44,7 @@ def running(name: str, home: Path, namesrv: Make, *brokers: Make) -> Iterator[Cl
 
 
 @contextmanager
-def uniform(make: Make, home: Path) -> Iterator[Cluster]:
+def uniform(make: Make, home: Path, settings: Mapping[str, object] | None = None) -> Iterator[Cluster]:
     """Run one nameserver and one broker of a make."""
-    with running(make, home, make, make) as cluster:
+    with running(make, home, make, make, settings=settings) as cluster:
         yield cluster

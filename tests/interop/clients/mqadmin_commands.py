@@ -56,6 +56,8 @@ SEEN_MESSAGE = (
     *("Reconsume Times: 0", "Born Timestamp: 20*", "Store Host: <b>", "Properties: {*UNIQ_KEY=<uid>*}"),
 )
 
+DIRECTLY = "ConsumeMessageDirectlyResult [*consumeResult=CR_SUCCESS*"
+
 MAKE = (
     trial(
         "updateTopic -n <n> -c <c> -t Made -r 4 -w 3 -p 6",
@@ -69,6 +71,7 @@ MAKE = (
         complains=True,  # about an order of queues that nobody set before
     ),
     trial("updateTopic -n <n> -c <c> -t Doomed", "readQueueNums=8, writeQueueNums=8"),
+    trial("updateTopic -n <n> -c <c> -t %DLQ%MadeGroup -r 1 -w 1 -p 6", "topicName=%DLQ%MadeGroup"),
     trial(
         "updateTopicList -n <n> -b <b> -f <tmp>/topics.json", "submit batch of topic config to <b> success"
     ),
@@ -105,6 +108,11 @@ SEND = (
         "sendMessage -n <n> -t Made -p hello-mqadmin -k admin-key -c TagA -b <bn> -i 2",
         "#Broker Name #QID #Send Result #MsgId",
         "<bn> 2 SEND_OK *",
+    ),
+    trial(
+        "sendMessage -n <n> -t %DLQ%MadeGroup -p given-up -k dead-key",
+        "<bn> 0 SEND_OK *",
+        keeps={"dead": r"SEND_OK\s+(\w{32})"},
     ),
     trial(
         "sendMessage -n <n> -t Made -p traced -k traced -m true",
@@ -226,6 +234,7 @@ LOOK = (
         "Same subscription in the same group of consumer",
         "Rebalance OK",
     ),
+    trial("consumerStatus -n <n> -g <g> -i <client> -s", "#Consumer jstack#", "*ConsumeMessageThread*"),
     trial(
         "consumerStatus -n <n> -g <g> -i <client>",
         "#Consumer Properties#",
@@ -266,13 +275,31 @@ READ = (
         "queryMsgById -n <n> -t <t> -i <id>", "OffsetID: <id>", *SEEN_MESSAGE, "Message Body Path: */<uid>"
     ),
     trial("queryMsgByKey -n <n> -t <t> -k key-7", "#Message ID #QID #Offset *", "<uid> <queue> <offset> *"),
+    trial("queryMsgByKey -n <n> -t <t> -k key-7 -b 0 -e 9000000000000 -m 1 -p K", "<uid> <queue> <offset> *"),
+    trial("queryMsgByKey -n <n> -t <t> -k B -p T -m 64", "<uid> <queue> <offset> *"),
+    trial("queryMsgByKey -n <n> -t %DLQ%MadeGroup -k dead-key", "* 0 0 *"),
     trial("queryMsgByUniqueKey -n <n> -t <t> -i <uid>", *SEEN_MESSAGE),
+    trial("queryMsgByUniqueKey -n <n> -t <t> -i <uid> -g <g> -d <client>", DIRECTLY),
+    trial(
+        "queryMsgByUniqueKey -n <n> -t %DLQ%MadeGroup -i <dead>", "Topic: %DLQ%MadeGroup", "Keys: [dead-key]"
+    ),
+    trial("queryMsgById -n <n> -t <t> -i <id> -g <g> -d <client>", DIRECTLY),
     trial(
         "queryMsgByOffset -n <n> -t <t> -b <bn> -i <queue> -o <offset>",
         "OffsetID: <id>",
         *(says for says in SEEN_MESSAGE if "UNIQ_KEY" not in says),
     ),
     trial("queryMsgTraceById -n <n> -i <traced>", "#Type #ProducerGroup #ClientHost *", "Pub * success"),
+    trial("queryMsgTraceById -n <n> -i <traced> -t RMQ_SYS_TRACE_TOPIC -b 0 -c 8", "Pub * success"),
+    trial(
+        "consumeMessage -n <n> -t %DLQ%MadeGroup",
+        "Consume ok",
+        "MSGID: * MessageExt [*queueId=0*KEYS=dead-key*",
+    ),
+    trial(
+        "printMsg -n <n> -t %DLQ%MadeGroup -d true",
+        "MSGID: * MessageExt [*KEYS=dead-key* BODY: given-up",
+    ),
     trial(
         "queryCq -n <n> -t <t> -q <queue> -i 0 -c 3 -b <b> -g <g>",
         "Subscription data:",
@@ -351,7 +378,12 @@ SEE_CHANGE = (
     ),
 )
 
-STAGES = (MAKE, SEND, LOOK, READ, CHANGE, SEE_CHANGE)
+RESEND = (
+    trial("queryMsgById -n <n> -t <t> -i <id> -s true", "prepare resend msg. originalMsgId=<id>*SEND_OK*"),
+)
+"""Last, since others count the messages of that topic."""
+
+STAGES = (MAKE, SEND, LOOK, READ, CHANGE, SEE_CHANGE, RESEND)
 
 NOT_APPLICABLE = {
     **dict.fromkeys(
@@ -428,6 +460,7 @@ OWED = frozenset(
             "printMsg",
             "queryMsgById",
         ),
+        *("queryMsgByKey", "queryMsgByUniqueKey", "queryMsgTraceById"),
         *(
             "queryMsgByOffset",
             "queryCq",

@@ -92,10 +92,15 @@ def nameserver(make: Make, home: Path, settings: Mapping[str, object] | None = N
 
 @contextmanager
 def broker(
-    make: Make, home: Path, namesrv: str, name: str = "broker-a", settings: Mapping[str, object] | None = None
+    make: Make,
+    home: Path,
+    namesrv: str,
+    name: str = "broker-a",
+    settings: Mapping[str, object] | None = None,
+    port: int | None = None,
 ) -> Iterator[Server]:
-    """Run a broker until the block ends; its files lie under `home`."""
-    port = free_broker_port()
+    """Run a broker until the block ends, at a free port or the given one; its files lie under `home`."""
+    port = port or free_broker_port()
     conf = {
         "brokerClusterName": "DefaultCluster",
         "brokerName": name,

@@ -6,6 +6,10 @@ import pytest
 
 from tailfin.broker.schedule import delays_ms
 from tailfin.config import StoreConfig
+from tailfin.wire.bodies.clients import LockBatchRequestBody
+from tailfin.wire.bodies.common import MessageQueue
+from tailfin.wire.bodies.groups import SubscriptionGroupConfig
+from tailfin.wire.bodies.topics import Perm, TopicConfig
 from tailfin.wire.codes import Code, ResponseCode
 from tests.unit.broker.talking import OK, eventually, running
 from tests.unit.loops import in_loop
@@ -99,6 +103,86 @@ async def test_every_failure_waits_longer_until_there_were_too_many(
         await eventually(stored)
         (message,) = broker.store.read(topic, queue_id, 0)
         assert message.reconsume_times == failed + 1
+
+
+@pytest.mark.shows("RT-07", "ID-02")
+@in_loop
+async def test_message_keeps_its_first_id_and_its_unique_key_over_every_retry(tmp_path: Path) -> None:
+    async with running(tmp_path, **FAST) as (_, _, talker):
+        sent = await talker.send("T", b"hard", properties={"UNIQ_KEY": "u"})
+        offset, topic = 0, "T"
+        for times in range(1, 4):
+            back = {"offset": offset, "group": "G", "delayLevel": 0, "originTopic": topic}
+            assert (await talker.ask(Code.CONSUMER_SEND_MSG_BACK, back)).code == OK
+            *_, message = await talker.read("%RETRY%G", times)
+            offset = message.physical_offset
+            assert (message.reconsume_times, message.unique_key) == (times, "u")
+            assert message.get_property("ORIGIN_MESSAGE_ID") == sent.fields["msgId"]
+            assert message.get_property("RETRY_TOPIC") == "T"
+
+
+@pytest.mark.shows("RT-01", "RT-06")
+@pytest.mark.parametrize(("asked", "dead"), [(None, True), (5, False), (0, True)])
+@in_loop
+async def test_group_s_limit_holds_unless_the_request_has_its_own(
+    tmp_path: Path, asked: int | None, dead: bool
+) -> None:
+    async with running(tmp_path) as (_, broker, talker):
+        broker.groups.put([SubscriptionGroupConfig(group_name="G", retry_max_times=2)])
+        await talker.send("T", b"hard", reconsume_times=2)
+        back: dict[str, object] = {"offset": 0, "group": "G", "delayLevel": 0, "originTopic": "T"}
+        if asked is not None:
+            back["maxReconsumeTimes"] = asked
+        assert (await talker.ask(Code.CONSUMER_SEND_MSG_BACK, back)).code == OK
+        topic, queue_id = ("%DLQ%G", 0) if dead else ("SCHEDULE_TOPIC_XXXX", 4)
+
+        async def stored() -> bool:
+            return broker.store.max_offset(topic, queue_id) == 1
+
+        await eventually(stored)
+        counters = broker.counters()
+        assert counters["SNDBCK_PUT_NUMS"] == {"T@G": 1}
+        assert ("SNDBCK2DLQ_TIMES" in counters) is dead
+
+
+@in_loop
+async def test_group_that_wants_no_retries_gets_none(tmp_path: Path) -> None:
+    async with running(tmp_path) as (_, broker, talker):
+        broker.groups.put([SubscriptionGroupConfig(group_name="G", retry_queue_nums=0)])
+        await talker.send("T", b"hard")
+        end = broker.store.max_physical_offset
+        back = {"offset": 0, "group": "G", "delayLevel": 0, "originTopic": "T"}
+        assert (await talker.ask(Code.CONSUMER_SEND_MSG_BACK, back)).code == OK
+        assert broker.store.max_physical_offset == end
+        assert "%RETRY%G" not in broker.topics
+
+
+@in_loop
+async def test_handing_back_is_refused_where_nothing_may_be_written(tmp_path: Path) -> None:
+    async with running(tmp_path) as (_, broker, talker):
+        await talker.send("T", b"hard")
+        back = {"offset": 0, "group": "G", "delayLevel": 0, "originTopic": "T"}
+        broker.topics.put([TopicConfig(topic_name="%RETRY%G", perm=int(Perm.READ))])
+        refused = await talker.ask(Code.CONSUMER_SEND_MSG_BACK, back)
+        assert refused.code == ResponseCode.NO_PERMISSION
+        assert refused.remark == "the topic[%RETRY%G] sending message is forbidden"
+
+
+@pytest.mark.shows("OR-05")
+@in_loop
+async def test_retry_of_a_group_that_consumes_in_order_is_a_dead_letter(tmp_path: Path) -> None:
+    async with running(tmp_path) as (_, broker, talker):
+        queue = MessageQueue(topic="T", broker_name="broker-a", queue_id=0)
+        lock = LockBatchRequestBody(consumer_group="G", client_id="c1", mq_set=[queue])
+        assert (await talker.ask(Code.LOCK_BATCH_MQ, body=lock.to_json())).code == OK
+        assert (await talker.send("%RETRY%G", b"first failure", reconsume_times=1)).code == OK
+        (dead,) = await talker.read("%DLQ%G", 1)
+        assert (dead.body, dead.get_property("DELAY"), dead.reconsume_times) == (b"first failure", "-1", 1)
+        assert broker.store.max_offset("%RETRY%G", 0) == 0
+        assert (await talker.ask(Code.UNLOCK_BATCH_MQ, body=lock.to_json())).code == OK
+        assert (await talker.send("%RETRY%G", b"not in order", reconsume_times=1)).code == OK
+        (kept,) = await talker.read("%RETRY%G", 1)
+        assert kept.body == b"not in order"
 
 
 @pytest.mark.shows("RT-02", "RT-03", "N-10")

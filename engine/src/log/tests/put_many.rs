@@ -15,6 +15,7 @@ fn each_unit_gets_its_own_place_or_its_own_refusal() {
     let (too_long, no_topic) = (draft("A", &long), draft("", b"x"));
     let pair = [b, draft("B", b"b2")];
     let results = store.put_many(&[&[a], &[too_long], &pair, &[], &[no_topic], &[c]]);
+    store.wake_dispatcher();
     let places: Vec<_> =
         results.iter().map(|result| result.as_ref().map(|placed| placed.queue_offset)).collect();
     let statuses: Vec<_> = places.into_iter().map(|place| place.map_err(|refusal| refusal.status)).collect();
@@ -33,6 +34,7 @@ fn a_closed_store_refuses_all_units() {
     store.close().unwrap();
     let message = draft("A", b"a");
     let results = store.put_many(&[&[message], &[message]]);
+    store.wake_dispatcher();
     assert!(
         results
             .iter()

@@ -36,7 +36,14 @@ fn put(inbox: &Inbox, peer: &Arc<Peer>, code: i32, body: &[u8]) -> bool {
     let bump = Bump::new();
     let frame = next_frame(&mut &bytes[..], 1 << 24, &bump).unwrap().unwrap();
     let mut sent = Outgoing::default();
-    let mut out = Outbox { out: &mut sent, peer, inbox: Some(inbox), given_back: false, pause: None };
+    let mut out = Outbox {
+        out: &mut sent,
+        peer,
+        inbox: Some(inbox),
+        given_back: false,
+        pause: None,
+        calls_after: false,
+    };
     out.to_python(&frame);
     out.pause.is_some()
 }

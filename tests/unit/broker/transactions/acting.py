@@ -15,6 +15,7 @@ from tailfin.wire.codes import Code
 from tailfin.wire.frame import Frame
 from tailfin.wire.headers.send import CheckTransactionStateRequestHeader, SendMessageRequestHeader
 from tests.unit.broker.talking import OK, Talker, text_of
+from tests.unit.loops import until
 
 COMMIT, ROLLBACK, UNKNOWN = 8, 12, 0
 NEVER = {"transactionCheckInterval": 3_600_000}
@@ -114,13 +115,20 @@ class Producer(Talker):
 
     async def answer(self, question: Frame, how: int) -> Frame:
         """Answer what the broker asked."""
-        header = CheckTransactionStateRequestHeader.decode(question.fields)
-        half = Prepared(header.tran_state_table_offset, header.commit_log_offset, header.msg_id or "")
-        return await self.end(half, how, fromTransactionCheck="true")
+        return await self.end(_named_by(question), how, fromTransactionCheck="true")
+
+    def asked_half(self) -> Prepared:
+        """Return the half of the last question."""
+        return _named_by(self.asked[-1])
 
     async def ordered(self, count: int = 1, topic: str = "Orders") -> list[Message]:
         """Read what was committed."""
         return await self.read(topic, count, queue_id=1)
+
+
+def _named_by(question: Frame) -> Prepared:
+    header = CheckTransactionStateRequestHeader.decode(question.fields)
+    return Prepared(header.tran_state_table_offset, header.commit_log_offset, header.msg_id or "")
 
 
 @contextlib.asynccontextmanager
@@ -146,3 +154,17 @@ def open_halves(broker: Broker) -> list[int]:
     ledger = broker.transactions.ledger
     end = broker.store.max_offset(HALF_TOPIC, 0)
     return [offset for offset in range(ledger.first, end) if ledger.is_open(offset)]
+
+
+async def next_moment(broker: Broker) -> None:
+    """Let the clock move on, so that what is stored is older than what begins now."""
+    newest = broker.store.max_offset(HALF_TOPIC, 0) - 1
+    stored = broker.store.read(HALF_TOPIC, 0, newest)[0].store_timestamp
+    await until(lambda: now_ms() > stored, "the next millisecond")
+
+
+async def check(broker: Broker, rounds: int = 1) -> None:
+    """Have the broker look at its open halves."""
+    for _ in range(rounds):
+        await next_moment(broker)
+        await broker.transactions.checks.round()

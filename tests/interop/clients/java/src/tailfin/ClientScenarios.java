@@ -42,12 +42,20 @@ public final class ClientScenarios {
         return scenarios;
     }
 
+    /** Those that want a cluster of their own, and run only by name. */
+    private static Map<String, Scenario> apart() {
+        Map<String, Scenario> scenarios = new LinkedHashMap<>();
+        TransactionScenarios.addTo(scenarios);
+        return scenarios;
+    }
+
     public static void main(String[] args) throws Exception {
         // Libraries print to standard output as they like: keep it for the lines.
         PrintStream lines = new PrintStream(new FileOutputStream(java.io.FileDescriptor.out), true, StandardCharsets.UTF_8);
         System.setOut(System.err);
         Map<String, Scenario> scenarios = all();
         if (args.length > 2) {
+            scenarios.putAll(apart());
             scenarios.keySet().retainAll(Set.of(args[2].split(",")));
         }
         ExecutorService pool = Executors.newFixedThreadPool(AT_ONCE);

@@ -27,6 +27,7 @@ final class OrderScenarios {
         scenarios.put("order_rebalance", OrderScenarios::rebalance);
         scenarios.put("order_global", OrderScenarios::global);
         scenarios.put("order_conf", OrderScenarios::conf);
+        scenarios.put("order_steady", OrderScenarios::steady);
     }
 
     /** What members of a group saw of each queue, in the order in which they saw it. */
@@ -124,6 +125,38 @@ final class OrderScenarios {
         }
         saw.put("sent", 100);
         Scene.until(() -> course.distinct() >= 100);
+        course.tell(saw);
+    }
+
+    /** Sends and consumes for a while, whatever happens to the broker meanwhile; what failed is sent again. */
+    private static void steady(Scene scene, Map<String, Object> saw) throws Exception {
+        String topic = scene.topic("order-steady", 2);
+        String broker = scene.brokers().keySet().iterator().next();
+        DefaultMQProducer producer = new DefaultMQProducer(scene.name("order-steady"));
+        producer.setNamesrvAddr(scene.namesrv);
+        producer.setInstanceName(scene.name("order-steady-producer"));
+        producer.setPollNameServerInterval(200);
+        producer.start();
+        Course course = new Course();
+        DefaultMQPushConsumer consumer = scene.consumer(scene.name("order-steady"), "order-steady");
+        consumer.setPollNameServerInterval(200);
+        consumer.subscribe(topic, "*");
+        consumer.registerMessageListener(course.of("one"));
+        consumer.start();
+        int failures = 0;
+        for (int number = 0; number < 300; ) {
+            try {
+                producer.send(Scene.message(topic, number), new MessageQueue(topic, broker, number % 2));
+                number++;
+            } catch (Exception e) {
+                failures++;
+            }
+            Thread.sleep(10);
+        }
+        producer.shutdown();
+        Scene.until(() -> course.distinct() >= 300);
+        saw.put("sent", 300);
+        saw.put("failures", failures);
         course.tell(saw);
     }
 
