@@ -39,6 +39,14 @@ final class FilterScenarios {
         scenarios.put("sql_wrong", FilterScenarios::wrong);
     }
 
+    /** A consumer that learns soon of its retry topic, and that a broker knows SQL92, which only heartbeats tell. */
+    private static DefaultMQPushConsumer consumer(Scene scene, String group) {
+        DefaultMQPushConsumer consumer = scene.consumer(scene.name(group), group);
+        consumer.setPollNameServerInterval(1_000);
+        consumer.setHeartbeatBrokerInterval(1_000);
+        return consumer;
+    }
+
     private static Map<String, Object> send(Scene scene, String topic, int number, MessageQueue queue) throws Exception {
         Message message = Scene.message(topic, number);
         message.putUserProperty("n", Integer.toString(number));
@@ -67,7 +75,7 @@ final class FilterScenarios {
         for (Map.Entry<String, String> wanted : WANTED.entrySet()) {
             Seen.Ledger ledger = ledgers.computeIfAbsent(wanted.getKey(), group -> new Seen.Ledger());
             String group = word + "-" + wanted.getKey();
-            DefaultMQPushConsumer consumer = scene.consumer(scene.name(group), group);
+            DefaultMQPushConsumer consumer = consumer(scene, group);
             consumer.setPostSubscriptionWhenPull(posted);
             consumer.subscribe(topic, MessageSelector.bySql(wanted.getValue()));
             consumer.registerMessageListener(PushScenarios.into(ledger));
@@ -134,7 +142,7 @@ final class FilterScenarios {
         String topic = scene.topic("sql-retry", 1);
         saw.put("sent", fill(scene, topic, 0, 10));
         Seen.Ledger ledger = new Seen.Ledger();
-        DefaultMQPushConsumer consumer = scene.consumer(scene.name("sql-retry"), "sql-retry");
+        DefaultMQPushConsumer consumer = consumer(scene, "sql-retry");
         consumer.setConsumeMessageBatchMaxSize(1);
         consumer.subscribe(topic, MessageSelector.bySql("n >= 8"));
         consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
@@ -156,7 +164,7 @@ final class FilterScenarios {
         int number = 0;
         for (String expression : List.of("a >", "1", "a BETWEEN 3 AND 1", "a > 'x'", "a = NULL", "a IN ()")) {
             String group = "sql-wrong-" + number++;
-            DefaultMQPushConsumer consumer = scene.consumer(scene.name(group), group);
+            DefaultMQPushConsumer consumer = consumer(scene, group);
             consumer.subscribe(topic, MessageSelector.bySql(expression));
             consumer.registerMessageListener(PushScenarios.into(new Seen.Ledger()));
             try {
