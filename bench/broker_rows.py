@@ -17,7 +17,7 @@ def share(value: float) -> str:
     return f"{value:.1%}"
 
 
-def _beside(
+def beside(
     case: str,
     title: str,
     bench: str,
@@ -29,21 +29,22 @@ def _beside(
     least: float | None = None,
     more: bool = False,
 ) -> Row:
+    """Make a row with Tailfin's figure beside the official broker's."""
     figure, peer = Pick("tailfin", bench, key), Pick("official", bench, key)
     return Row(BROKER, case, title, show, figure, peer, more, goal, most, least)
 
 
 def _throughput(case: str, title: str, bench: str, goal: float | None, cpu_goal: float | None) -> list[Row]:
     return [
-        _beside(case, title, bench, "messagesPerSecond", rate, goal=goal, more=True),
-        _beside(case, f"{title}, CPU per million", bench, "serverCpuSecondsPerMillion", cpu, goal=cpu_goal),
+        beside(case, title, bench, "messagesPerSecond", rate, goal=goal, more=True),
+        beside(case, f"{title}, CPU per million", bench, "serverCpuSecondsPerMillion", cpu, goal=cpu_goal),
     ]
 
 
 def _batches(title: str, bench: str, goal: float) -> list[Row]:
     return [
         *_throughput("broker-batch", f"{title}, acknowledged", bench, goal, None),
-        _beside(
+        beside(
             "broker-batch", f"{title}, consumable", bench, "consumablePerSecond", rate, goal=goal, more=True
         ),
     ]
@@ -51,7 +52,7 @@ def _batches(title: str, bench: str, goal: float) -> list[Row]:
 
 def _latency(case: str, title: str, bench: str, keys: dict[str, str], goals: dict[str, float]) -> list[Row]:
     return [
-        _beside(case, f"{title}, {name}", bench, key, milliseconds, goal=goals.get(name))
+        beside(case, f"{title}, {name}", bench, key, milliseconds, goal=goals.get(name))
         for name, key in keys.items()
     ]
 
@@ -74,23 +75,23 @@ def _latency_near_the_limit(case: str, title: str, bench: str, limit: str, goal:
 def _life() -> list[Row]:
     case = "broker-life"
     return [
-        _beside(case, "start to first acknowledged send", "life", "firstSendSeconds", seconds, goal=1 / 10),
-        _beside(
+        beside(case, "start to first acknowledged send", "life", "firstSendSeconds", seconds, goal=1 / 10),
+        beside(
             case, "first 10 s, of its later rate", "life", "firstSecondsShare", share, least=0.9, more=True
         ),
-        _beside(case, "anonymous memory at rest", "life", "restAnonymousBytes", memory, most=64 << 20),
-        _beside(case, "resident memory at rest", "life", "restResidentBytes", memory),
-        _beside(case, "CPU at rest, of a core", "life", "restCpuShare", share, most=0.01),
-        _beside(case, "orderly stop", "life", "stopSeconds", seconds, most=1.0),
+        beside(case, "anonymous memory at rest", "life", "restAnonymousBytes", memory, most=64 << 20),
+        beside(case, "resident memory at rest", "life", "restResidentBytes", memory),
+        beside(case, "CPU at rest, of a core", "life", "restCpuShare", share, most=0.01),
+        beside(case, "orderly stop", "life", "stopSeconds", seconds, most=1.0),
     ]
 
 
 def _many_topics() -> list[Row]:
     case = "broker-topics"
     return [
-        _beside(case, "create topics", "create", "messagesPerSecond", rate, goal=10, more=True),
-        _beside(case, "5,000 topics x 8 queues", "many-topics", "messagesPerSecond", rate, more=True),
-        _beside(
+        beside(case, "create topics", "create", "messagesPerSecond", rate, goal=10, more=True),
+        beside(case, "5,000 topics x 8 queues", "many-topics", "messagesPerSecond", rate, more=True),
+        beside(
             case,
             "5,000 topics x 8 queues, of one topic's rate",
             "many-topics",
@@ -99,26 +100,24 @@ def _many_topics() -> list[Row]:
             least=0.8,
             more=True,
         ),
-        _beside(
-            case, "5,000 topics x 8 queues, descriptors", "many-topics", "descriptors", number, most=1024
-        ),
+        beside(case, "5,000 topics x 8 queues, descriptors", "many-topics", "descriptors", number, most=1024),
     ]
 
 
 def _overload() -> list[Row]:
     case, title = "broker-overload", "8 x 2,048 under way"
     return [
-        _beside(case, f"{title}, refused", "overload", "refusedShare", share, most=0.0),
-        _beside(
+        beside(case, f"{title}, refused", "overload", "refusedShare", share, most=0.0),
+        beside(
             case, f"{title}, of the rate with 8 x 32", "overload", "shareOfUsual", share, least=0.9, more=True
         ),
-        _beside(case, f"{title}, anonymous memory", "overload", "serverAnonymousBytes", memory),
+        beside(case, f"{title}, anonymous memory", "overload", "serverAnonymousBytes", memory),
     ]
 
 
 def _restarts() -> list[Row]:
     return [
-        _beside(
+        beside(
             f"broker-restart-{name}",
             f"start after kill -9, 2 GiB of {title} messages, {what}",
             "restart",

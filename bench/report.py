@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.broker_rows import BROKER_LIMIT, BROKER_ROWS, BROKER_SECTIONS
+from bench.delay_rows import DELAY_ROWS
 from bench.rows import LIMIT, ROWS, SECTIONS, Pick, Row
 
 MARKS = re.compile(r"(<!-- figures -->\n).*?(<!-- /figures -->)", re.DOTALL)
@@ -92,7 +93,7 @@ class Comparison:
 def compare(results: Sequence[Result]) -> list[Comparison]:
     """Put the figures of each row side by side; rows without a figure are left out."""
     found = []
-    for row in (*BROKER_ROWS, *ROWS):
+    for row in (*BROKER_ROWS, *DELAY_ROWS, *ROWS):
         mine = [result for result in results if result["case"] == row.case]
         figure = _value(mine, row.figure, row)
         if figure is not None:

@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench import broker_cases, cases, machine, report
+from bench import broker_cases, cases, delay_cases, machine, report
 from bench.sides import BenchError, Figures
 
 ROOT = Path(__file__).parents[1]
@@ -27,7 +27,7 @@ QUICK_RESULTS = ROOT / ".build/bench"
 COMMAND = "make bench"
 QUICK_GIB = 3
 BUSY = 0.7
-CASES = (*broker_cases.CASES, *cases.STORE_CASES)
+CASES = (*broker_cases.CASES, *delay_cases.CASES, *cases.STORE_CASES)
 
 
 def main() -> int:

@@ -1,5 +1,6 @@
 //! Tailfin's engine. Python decides, the engine moves bytes.
 //!
+//! - `delay`: messages that wait for their time, by level and by timer
 //! - `filter`: SQL92 over messages' properties
 //! - `message`: the stored-message layout, properties, batches, ids and hashes
 //! - `load`: the load generator
@@ -7,6 +8,7 @@
 //! - `net`: sockets, frames, headers, TLS, and the way to those who answer
 //! - `py`: the only files that know Python
 
+pub mod delay;
 pub mod error;
 pub mod filter;
 pub mod hot;

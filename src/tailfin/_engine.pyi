@@ -7,6 +7,7 @@ with RocketMQ's key, and `tailfin.config` is the only place that knows the defau
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from os import PathLike
 from typing import Any, Protocol, final
 
 from typing_extensions import disjoint_base
@@ -15,6 +16,7 @@ __all__ = [
     "AppendRefused",
     "Appended",
     "BadExpression",
+    "DelayLevels",
     "Event",
     "HotPath",
     "LimitServer",
@@ -30,6 +32,7 @@ __all__ = [
     "StoreDamaged",
     "StoreError",
     "StoreLocked",
+    "Timer",
     "decode_batch",
     "decode_message_id",
     "encode_batch",
@@ -196,7 +199,7 @@ class ReadResult:
 class LogStore:
     """RocketMQ's log store. `tailfin.store.Store` is its face; use that."""
 
-    def __new__(cls, path: str, options: Mapping[str, int | bool | str]) -> LogStore:
+    def __new__(cls, path: str, options: Mapping[str, int | bool | str | list[int]]) -> LogStore:
         """Open the store in `path`, recover it, and start its threads.
 
         `options` holds every engine key of `tailfin.config.store`; a missing or unknown one is an error.
@@ -347,6 +350,73 @@ class LogStore:
         """Take what the engine has to say: (`"info" | "warning" | "error"`, text)."""
     def close(self) -> None:
         """Flush everything and stop; a second call does nothing."""
+
+@final
+class DelayLevels:
+    """Lets messages of delay levels go on to where they belong. Each level is a queue."""
+
+    def __new__(cls, store: LogStore, *, delivered_from: int | None = None) -> DelayLevels:
+        """Find the deliveries that stand in the log from `delivered_from` on: they are not repeated."""
+    def deliver(
+        self, topic: str, queue_id: int, offset: int, *, now: int, delay: int, limit: int
+    ) -> tuple[int, int | None, list[tuple[str, int, int]], str | None]:
+        """Let what is due at `now` of a queue, whose head is at `offset`, go on.
+
+        Returns the new head, when that is due (None: nothing waits), messages and bytes stored by topic, and
+        why it went no further although more is due.
+        """
+    @property
+    def delivered_before(self) -> int:
+        """Deliveries found in the log at the start that were not met again yet."""
+    def forget_delivered(self) -> None:
+        """Say that all that was due at the start is dealt with."""
+
+@final
+class Timer:
+    """Lets timed messages go on to where they belong, by RocketMQ's wheel (`timerwheel`, `timerlog`)."""
+
+    def __new__(
+        cls,
+        store: LogStore,
+        *,
+        wheel: str | PathLike[str],
+        log: str | PathLike[str],
+        checkpoint: str | PathLike[str],
+        log_file_size: int,
+        precision: int,
+        roll_slots: int,
+        waiting: dict[str, int],
+        now: int,
+    ) -> Timer:
+        """Open the files, which are made when a first message waits, and recover them.
+
+        `waiting` counts messages by topic, as it was last written down.
+        """
+    def work(
+        self, now: int, *, limit: int, enqueue: bool = True, dequeue: bool = True
+    ) -> tuple[bool, list[tuple[str, int, int]], str | None]:
+        """Take in what has arrived, and let what is due at `now` go on: about `limit` messages.
+
+        Returns whether that is all for now, messages and bytes stored by topic, and why it went no further
+        although more is due.
+        """
+    def flush(self, *, even_if_idle: bool = False) -> bool:
+        """Make what was done so far survive a crash; false when there was nothing to write."""
+    @property
+    def checkpoint(self) -> bytes:
+        """How far it is, in the 56 bytes that RocketMQ's file and its slaves know."""
+    @property
+    def read_time(self) -> int:
+        """The time whose messages are delivered next."""
+    @property
+    def behind(self) -> int:
+        """Messages that arrived and are not in the wheel yet."""
+    def waiting_at(self, time: int) -> int:
+        """Messages that wait for the slot of a time."""
+    def waiting(self) -> dict[str, int]:
+        """Waiting messages by the topic they belong to."""
+    def remove_expired(self) -> int:
+        """Remove files of the timer log whose messages are gone; return how many."""
 
 @final
 class OfflineLog:
@@ -554,6 +624,14 @@ class HotPath:
         """Serve from a store, which has one hot path at a time; `options` come from `tailfin.config.hot`."""
     def set_options(self, options: Mapping[str, int | bool | str]) -> None:
         """Replace all options at once (permissions, limits, region, role, ...)."""
+    def set_waiting(
+        self, *, level_max: int, broker: str, timer_precision: int | None = None, timer_delay_max: int = 0
+    ) -> None:
+        """Say which messages may be put where they wait without Python.
+
+        Delay levels up to `level_max`, and times up to `timer_delay_max` ms ahead in steps of
+        `timer_precision` ms; what else asks to wait stays Python's.
+        """
     def put_topic(
         self,
         name: str,
@@ -638,7 +716,7 @@ class LoadFailed(Exception):
     """A load run that could not be carried out; trouble with a connection is a `ConnectionError`."""
 
 def run_load(
-    options: Mapping[str, int | float | bool | str | None],
+    options: Mapping[str, object],
     progress: Callable[[str, float, int], bool] | None = None,
 ) -> dict[str, Any]:
     """Drive a broker for a while and return what was counted.

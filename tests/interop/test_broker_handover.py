@@ -15,6 +15,7 @@ from tailfin.wire import fastjson
 from tailfin.wire.bodies.groups import SubscriptionGroupConfig
 from tailfin.wire.bodies.topics import TopicConfig, TopicConfigSerializeWrapper
 from tailfin.wire.codes import Code
+from tests.crash.waiting import wait_until
 from tests.interop.clients import servers
 from tests.interop.clients.servers import Make
 from tests.unit.broker.talking import OK, Talker, eventually, messages
@@ -158,22 +159,51 @@ def test_directory_goes_from_the_official_broker_to_ours_and_back(tmp_path: Path
         assert kept_filter(home) == first
 
 
-def test_delayed_messages_of_the_official_broker_are_delivered_by_ours(tmp_path: Path) -> None:
+WAITS = {"messageDelayLevel": "9s 22s"}
+TIMER_CHECK = Path("store") / "config" / "timercheck"
+
+
+async def send_later(talker: Talker, name: str, level: str, seconds: int) -> None:
+    """Let two messages wait: one in a delay level, one until a moment."""
+    for kind, asked in (("level", {"DELAY": level}), ("timer", {"TIMER_DELAY_SEC": str(seconds)})):
+        properties = {**asked, "UNIQ_KEY": f"{kind} {name}", "TAGS": "a"}
+        body = f"{kind} {name}".encode()
+        assert (await talker.send("Later", body, queue_id=1, properties=properties)).code == OK
+
+
+def entered(home: Path) -> int:
+    """Return how many timed messages are in the wheel, by the file that says so."""
+    found = (home / TIMER_CHECK).read_bytes()[16:24]
+    return int.from_bytes(found, "big")
+
+
+async def arrive(talker: Talker, *wanted: str) -> None:
+    """Wait for messages, and see that there are no others."""
+
+    async def there() -> bool:
+        found = messages((await talker.pull("Later", queue_id=1)).body)
+        return len(found) >= len(wanted) and sorted(m.body.decode() for m in found) == sorted(wanted)
+
+    await eventually(there, 40)
+
+
+@pytest.mark.shows("DL-04")
+def test_waiting_messages_go_with_the_directory_from_the_official_broker_to_ours_and_back(
+    tmp_path: Path,
+) -> None:
     home = tmp_path / "broker"
-
-    async def send_later(talker: Talker) -> None:
-        properties = {"DELAY": "3", "UNIQ_KEY": "u", "TAGS": "a"}
-        assert (await talker.send("Later", b"in ten seconds", properties=properties)).code == OK
-
-    async def arrives(talker: Talker) -> None:
-        async def there() -> bool:
-            found = messages((await talker.pull("Later")).body)
-            return [m.body for m in found] == [b"in ten seconds"]
-
-        await eventually(there, 30)
-
     with servers.nameserver("official", tmp_path / "namesrv") as namesrv:
-        with broker("official", home, namesrv.address) as address:
-            talk(address, send_later)
-        with broker("tailfin", home, namesrv.address) as address:
-            talk(address, arrives)
+        # Killed as soon as the timer's files say that they have the messages.
+        with servers.broker("official", home, namesrv.address, settings=WAITS) as server:
+            talk(server.address, lambda talker: send_later(talker, "soon", "1", 9))
+            talk(server.address, lambda talker: send_later(talker, "later", "2", 22))
+            wait_until(lambda: entered(home) == 2, "the official timer to write its files")
+        with servers.broker("tailfin", home, namesrv.address, settings=WAITS) as server:
+            talk(server.address, lambda talker: send_later(talker, "ours", "2", 14))
+            talk(server.address, lambda talker: arrive(talker, "level soon", "timer soon"))
+            server.process.terminate()
+            server.process.wait(STOPS_WITHIN_S)
+        assert entered(home) == 3
+        with servers.broker("official", home, namesrv.address, settings=WAITS) as server:
+            kinds = [f"{kind} {name}" for kind in ("level", "timer") for name in ("soon", "later", "ours")]
+            talk(server.address, lambda talker: arrive(talker, *kinds))

@@ -1,7 +1,7 @@
 //! The hot path: requests that come per message, answered on the sockets' threads and never in Python.
 //!
 //! - `serve` is where requests come in, and news of the store; `path` holds what all parts share
-//! - sending: `send` (`send_header`) → the store → `sent`
+//! - sending: `send` (`send_header`, `waiting`) → the store → `sent`
 //! - pulling: `pull` (`pull_header`, `judging`) → the store, or `park` until a message arrives
 //! - `position`: offsets of groups and queues
 //! - what Python told: `rulebook`, `options`; what it may ask: `offsets`, `counters`
@@ -25,3 +25,4 @@ pub mod sent;
 mod serve;
 mod unique;
 mod verdict;
+pub mod waiting;

@@ -16,6 +16,7 @@ use super::park::Parking;
 use super::rulebook::{Rulebook, Topic};
 use super::sent::Unflushed;
 use super::unique::UniqueKeys;
+use super::waiting::WaitRules;
 use crate::error::{Error, Result};
 use crate::log::clock::now_ms;
 use crate::log::store::Store;
@@ -34,6 +35,8 @@ pub struct HotPath {
     /// Rings when a hold or a wait for the disk has lasted long enough.
     pub(super) alarm: Arc<Alarm>,
     pub(super) unique_keys: UniqueKeys,
+    /// Without them all that asks to wait is Python's.
+    pub(super) wait_rules: RwLock<Option<WaitRules>>,
     dice: AtomicU64,
     /// Where the log will have come to when its followers are looked at next.
     pub(super) look_at: AtomicU64,
@@ -64,6 +67,7 @@ impl HotPath {
             parking: Parking::default(),
             unflushed: Unflushed::default(),
             alarm: Arc::default(),
+            wait_rules: RwLock::default(),
             dice: AtomicU64::new(now_ms().cast_unsigned()),
             look_at: AtomicU64::new(0),
         });

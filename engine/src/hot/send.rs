@@ -11,6 +11,7 @@ use super::rulebook::Topic;
 use super::send_header::{Properties, SendFields, cleaned};
 use super::sent::{Sent, SentGroup, put_code, reply_refused};
 use super::verdict::{Verdict, needed, number, refuse};
+use super::waiting::Wait;
 use crate::log::append::Placed;
 use crate::log::clock::now_ms;
 use crate::log::put::Refusal;
@@ -56,6 +57,8 @@ struct Accepted<'a> {
     batch: Option<usize>,
     /// The first half of a transaction: it waits in a topic of its own for the producer's word.
     is_half: bool,
+    /// Where it waits for its time.
+    wait: Option<Wait>,
 }
 
 impl<'a> Sends<'a> {
@@ -132,9 +135,14 @@ impl<'a> Sends<'a> {
         let mut seen = Properties::look(&self.text[from..]);
         let names_transaction = accepted.sys_flag & sys_flag::TRANSACTION_MASK != 0;
         let may_prepare = seen.is_prepared && !settings.options.reject_transactions;
-        if seen.is_special || ((seen.is_prepared || names_transaction) && !may_prepare) {
+        let is_transactional = seen.is_prepared || names_transaction;
+        if is_transactional && (!may_prepare || seen.asked.is_some()) {
             return Err(Verdict::Python);
         }
+        accepted.wait = match &seen.asked {
+            Some(asked) => path.judge_wait(asked)?,
+            None => None,
+        };
         if seen.needs_cleaning {
             let kept = cleaned(&self.text[from..]);
             self.text.truncate(from);
@@ -152,6 +160,9 @@ impl<'a> Sends<'a> {
         if may_prepare {
             self.make_half(accepted);
         }
+        if let Some(wait) = accepted.wait {
+            self.make_wait(accepted, wait);
+        }
         accepted.properties = from..self.text.len();
         accepted.waits = seen.waits;
         Ok(())
@@ -162,18 +173,29 @@ impl<'a> Sends<'a> {
         let key = self.text[accepted.unique_key.clone()].to_owned();
         let topic = self.topics[accepted.topic].clone();
         let topic = str::from_utf8(&topic.name).unwrap_or_default(); // it was found by a name that is text
-        for (name, value) in [
-            (property::TRANSACTION_ID, key.as_str()),
-            (property::REAL_TOPIC, topic),
-            (property::REAL_QID, &accepted.queue_id.to_string()),
-        ] {
-            self.text.push_str(str::from_utf8(name).unwrap_or_default());
-            self.text.push(char::from(NAME_END));
-            self.text.push_str(value);
-            self.text.push(char::from(VALUE_END));
-        }
+        self.push_property(property::TRANSACTION_ID, &key);
+        self.push_property(property::REAL_TOPIC, topic);
+        self.push_property(property::REAL_QID, itoa::Buffer::new().format(accepted.queue_id));
         accepted.sys_flag &= !sys_flag::TRANSACTION_MASK;
         accepted.is_half = true;
+    }
+
+    /// Give a message, whose properties are being written, what it needs to go on from where it waits.
+    fn make_wait(&mut self, accepted: &Accepted<'a>, wait: Wait) {
+        let topic = self.topics[accepted.topic].clone();
+        let topic = str::from_utf8(&topic.name).unwrap_or_default(); // it was found by a name that is text
+        if let Some(out_ms) = wait.out_ms {
+            self.push_property(property::TIMER_OUT_MS, itoa::Buffer::new().format(out_ms));
+        }
+        self.push_property(property::REAL_TOPIC, topic);
+        self.push_property(property::REAL_QID, itoa::Buffer::new().format(accepted.queue_id));
+    }
+
+    fn push_property(&mut self, name: &[u8], value: &str) {
+        self.text.push_str(str::from_utf8(name).unwrap_or_default());
+        self.text.push(char::from(NAME_END));
+        self.text.push_str(value);
+        self.text.push(char::from(VALUE_END));
     }
 
     fn push_unique_key(&mut self, path: &HotPath) -> Range<usize> {
@@ -195,7 +217,7 @@ impl<'a> Sends<'a> {
         }
         let seen = Properties::look(&self.text[from..]);
         let is_transactional = seen.is_prepared || accepted.sys_flag & sys_flag::TRANSACTION_MASK != 0;
-        if seen.is_special || is_transactional {
+        if seen.asked.is_some() || is_transactional {
             return illegal("a batch can hold neither transactional nor delayed messages".into());
         }
         let (len, max) = (accepted.frame.body.len(), path.store.message_bytes_max());
@@ -240,6 +262,8 @@ impl<'a> Sends<'a> {
         for accepted in &self.frames {
             let (topic, queue_id): (&[u8], i32) = if accepted.is_half {
                 (HALF_TOPIC, 0)
+            } else if let Some(wait) = accepted.wait {
+                (wait.topic, wait.queue_id)
             } else {
                 (&self.topics[accepted.topic].name, accepted.queue_id)
             };
@@ -281,6 +305,11 @@ impl<'a> Sends<'a> {
                     path.counters.broker_puts.add(1, placed.size);
                     continue;
                 }
+                if let Some(wait) = accepted.wait {
+                    path.counters.topic_puts(wait.topic).add(1, placed.size);
+                    path.counters.broker_puts.add(1, placed.size);
+                    continue;
+                }
                 let (messages, bytes) = &mut of_topic[accepted.topic];
                 *messages += accepted.messages() as u64;
                 *bytes += placed.size;
@@ -305,11 +334,15 @@ impl<'a> Sends<'a> {
             let frame = accepted.frame;
             match result {
                 Ok(placed) => {
+                    let unique_key = &self.text[accepted.unique_key.clone()];
+                    let topic = &self.topics[accepted.topic].name;
+                    let handle = accepted.wait.and_then(|wait| path.recall_handle(&wait, topic, unique_key));
                     let sent = Sent {
                         message_ids: path.message_ids(*placed, accepted.messages()),
                         queue_id: accepted.queue_id,
                         queue_offset: placed.queue_offset,
-                        unique_key: &self.text[accepted.unique_key.clone()],
+                        unique_key,
+                        recall_handle: handle,
                     };
                     if timeout.is_some() && accepted.waits && !frame.is_oneway() {
                         unflushed.add(placed, &sent, out.hold(frame));
@@ -352,6 +385,7 @@ impl<'a> Accepted<'a> {
             waits: true,
             batch: None,
             is_half: false,
+            wait: None,
         })
     }
 

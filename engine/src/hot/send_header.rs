@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::codes::request;
+use super::waiting::Asked;
 use crate::message::layout::property;
 use crate::message::properties;
 use crate::net::frame::Frame;
@@ -72,8 +73,8 @@ pub struct Properties {
     pub unique_key: Option<Range<usize>>,
     /// Whether the producer wants to wait for the disk.
     pub waits: bool,
-    /// Delayed or timed: Python's.
-    pub is_special: bool,
+    /// How it asks to wait, if it does.
+    pub asked: Option<Asked>,
     /// The first half of a transaction.
     pub is_prepared: bool,
     /// Something in it is the broker's to say, or must not be stored.
@@ -85,13 +86,8 @@ const OURS: [&[u8]; 3] = [property::MSG_REGION, property::TRACE_ON, property::CL
 
 impl Properties {
     pub fn look(text: &str) -> Self {
-        let mut seen = Self {
-            unique_key: None,
-            waits: true,
-            is_special: false,
-            is_prepared: false,
-            needs_cleaning: false,
-        };
+        let mut seen =
+            Self { unique_key: None, waits: true, asked: None, is_prepared: false, needs_cleaning: false };
         for (name, value) in properties::iter(text.as_bytes()) {
             match name {
                 property::UNIQ_KEY => {
@@ -99,14 +95,20 @@ impl Properties {
                     seen.unique_key = Some(at..at + value.len());
                 }
                 property::WAIT => seen.waits = value.eq_ignore_ascii_case(b"true"),
-                property::DELAY => seen.is_special = true,
                 property::TRAN_MSG => seen.is_prepared = value.eq_ignore_ascii_case(b"true"),
                 property::POP_CK => seen.needs_cleaning = true,
-                _ if name.starts_with(b"TIMER_") => seen.is_special = true,
+                property::DELAY => seen.note_asked(name, value),
+                _ if name.starts_with(b"TIMER_") => seen.note_asked(name, value),
                 _ => seen.needs_cleaning |= OURS.contains(&name),
             }
         }
         seen
+    }
+}
+
+impl Properties {
+    fn note_asked(&mut self, name: &[u8], value: &[u8]) {
+        self.asked.get_or_insert_default().note(name, value);
     }
 }
 
@@ -136,7 +138,7 @@ mod tests {
         let text = "TAGS\u{1}a\u{2}UNIQ_KEY\u{1}U1\u{2}WAIT\u{1}true\u{2}";
         let seen = look(text);
         assert_eq!(seen.unique_key.clone().map(|range| &text[range]), Some("U1"));
-        assert!(seen.waits && !seen.is_special && !seen.needs_cleaning);
+        assert!(seen.waits && seen.asked.is_none() && !seen.needs_cleaning);
         assert_eq!(look("").unique_key, None);
     }
 
@@ -148,9 +150,9 @@ mod tests {
     }
 
     #[test]
-    fn delayed_and_timed_messages_are_special() {
+    fn delayed_and_timed_messages_ask_to_wait() {
         for name in ["DELAY", "TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS"] {
-            assert!(look(&format!("{name}\u{1}1\u{2}")).is_special, "{name}");
+            assert!(look(&format!("{name}\u{1}1\u{2}")).asked.is_some(), "{name}");
         }
     }
 

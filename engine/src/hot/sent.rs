@@ -22,6 +22,8 @@ pub struct Sent<'a> {
     pub queue_id: i32,
     pub queue_offset: i64,
     pub unique_key: &'a str,
+    /// By which a timed message can be taken back.
+    pub recall_handle: Option<String>,
 }
 
 /// One id, or those of a batch joined by commas.
@@ -49,9 +51,11 @@ impl Sent<'_> {
             (REGION_FIELD, Value::Text(&settings.options.region)),
             (TRACE_FIELD, Value::Bool(settings.options.trace_on)),
             ("transactionId", Value::Text(self.unique_key)),
+            ("recallHandle", Value::Text(self.recall_handle.as_deref().unwrap_or_default())),
         ];
-        let known = if self.unique_key.is_empty() { &fields[..5] } else { &fields[..] };
-        send(&Reply { remark, fields: known, ..Reply::code(code) });
+        // A message without a unique key has no handle either.
+        let known = 5 + usize::from(!self.unique_key.is_empty()) + usize::from(self.recall_handle.is_some());
+        send(&Reply { remark, fields: &fields[..known], ..Reply::code(code) });
     }
 }
 

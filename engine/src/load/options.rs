@@ -48,6 +48,8 @@ pub struct Options {
     pub threads: u32,
     pub body_bytes: usize,
     pub batch: u32,
+    /// Properties of single messages, besides those every client gives.
+    pub properties: Vec<(String, String)>,
     /// Messages per second over all connections; none for as fast as the server answers.
     pub rate: Option<f64>,
     pub warm_up: Duration,
@@ -70,6 +72,12 @@ impl Options {
             [self.topics, self.queues, self.connections, self.in_flight, self.batch, self.pull_batch];
         if counts.contains(&0) || self.threads == 0 {
             return wrong("topics, queues, connections, in-flight, batch and threads are at least 1");
+        }
+        let is_plain = |text: &String| {
+            !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"\\".contains(&byte))
+        };
+        if self.properties.iter().any(|(name, value)| !is_plain(name) || !is_plain(value)) {
+            return wrong("properties are made of printable ASCII characters other than \" and \\");
         }
         if self.topic.is_empty() || self.topic.bytes().any(|byte| !byte.is_ascii_graphic() || byte == b'"') {
             return wrong("the topic needs a name of printable ASCII characters");
@@ -124,6 +132,7 @@ pub(super) mod tests {
             threads: 1,
             body_bytes: 128,
             batch: 1,
+            properties: Vec::new(),
             rate: None,
             warm_up: Duration::ZERO,
             duration: None,
@@ -143,6 +152,8 @@ pub(super) mod tests {
             Options { topic: String::new(), ..options() },
             Options { topic: "a\"b".to_owned(), ..options() },
             Options { body_bytes: 0, ..options() },
+            Options { properties: vec![("DELAY".to_owned(), "a\"".to_owned())], ..options() },
+            Options { properties: vec![(String::new(), "1".to_owned())], ..options() },
             Options { mode: Mode::EndToEnd, ..options() },
             Options { mode: Mode::EndToEnd, rate: Some(10.0), body_bytes: 15, ..options() },
             Options { rate: Some(0.0), ..options() },

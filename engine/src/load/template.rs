@@ -103,7 +103,10 @@ impl Template {
 fn encode(options: &Options, topic: &str, queue_digits: usize, key: &str, body: &[u8]) -> Encoded {
     let batch = options.batch > 1;
     let (name_end, value_end) = (mark(options.binary, 1), mark(options.binary, 2));
-    let properties = format!("UNIQ_KEY{name_end}{key}{value_end}WAIT{name_end}true{value_end}");
+    let usual = [("UNIQ_KEY", key), ("WAIT", "true")];
+    let asked = options.properties.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let pair = |(name, value): (&str, &str)| format!("{name}{name_end}{value}{value_end}");
+    let properties: String = usual.into_iter().chain(asked).map(pair).collect();
     let fields = [
         ("a", options.group.as_str()),
         ("b", topic),

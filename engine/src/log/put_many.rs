@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::append::{Appender, Placed};
 use super::clock::coarse;
 use super::config::FlushMode;
-use super::put::{LightQueues, Refusal};
+use super::put::{LightQueues, PutStatus, Refusal};
 use super::store::Store;
 use crate::message::{Draft, Prepared};
 
@@ -37,6 +37,44 @@ impl Store {
             }
         }
         self.count_puts(coarse().saturating_sub(began), units, &results);
+        results
+    }
+
+    /// Store messages one after another and go no further than the first that cannot be stored now: only the
+    /// last result may be such a refusal. A message that can never be stored is passed over. None waits for
+    /// the disk.
+    pub fn put_in_order(&self, drafts: &[Draft<'_>]) -> Vec<Result<Placed, Refusal>> {
+        let began = coarse();
+        let units: Vec<&[Draft<'_>]> = drafts.chunks(1).collect();
+        let results = match self.gates().and_then(|()| self.make_way()) {
+            Ok(()) => self.append_in_order(&units),
+            Err(refusal) => vec![Err(refusal)],
+        };
+        if let Some(last) = results.iter().rev().find_map(|result| result.as_ref().ok()) {
+            let _ = self.settle(*last, false);
+        }
+        self.count_puts(coarse().saturating_sub(began), &units[..results.len()], &results);
+        results
+    }
+
+    fn append_in_order(&self, units: &[&[Draft<'_>]]) -> Vec<Result<Placed, Refusal>> {
+        let mut prepared = Vec::with_capacity(units.len());
+        let ready: Vec<_> = units.iter().map(|unit| self.make_ready(unit, &mut prepared)).collect();
+        let mut appender = match self.lock_log() {
+            Ok(appender) => appender,
+            Err(refusal) => return vec![Err(refusal)],
+        };
+        let mut results = Vec::with_capacity(units.len());
+        for (ready, unit) in ready.into_iter().zip(units) {
+            let result = ready.and_then(|Ready { messages, light }| {
+                self.write(&mut appender, unit, &prepared[messages], light)
+            });
+            let stands = result.as_ref().is_err_and(|refusal| !refusal.is_final());
+            results.push(result);
+            if stands {
+                break;
+            }
+        }
         results
     }
 
@@ -105,5 +143,15 @@ impl Store {
             }
             None => Ok(appender.append_to(&self.derived.queues, (topic, queue_id), messages)?),
         }
+    }
+}
+
+impl Refusal {
+    /// Whether the message can never be stored, however often it is tried.
+    pub fn is_final(&self) -> bool {
+        matches!(
+            self.status,
+            PutStatus::MessageIllegal | PutStatus::PropertiesSizeExceeded | PutStatus::LmqQueuesExceeded
+        )
     }
 }

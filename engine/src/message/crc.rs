@@ -14,6 +14,12 @@ const JAVA_INT: u32 = 0x7FFF_FFFF;
 const _: () =
     assert!(PROPERTY_CRC_BYTES == 20 && PROPERTY_CRC_PREFIX.len() + DIGITS + 1 == PROPERTY_CRC_BYTES);
 
+/// Properties text without the checksum that ends it, if one does: it belongs to the record.
+pub fn without_property_crc(text: &[u8]) -> &[u8] {
+    let Some(at) = text.len().checked_sub(PROPERTY_CRC_BYTES) else { return text };
+    if text[at..].starts_with(PROPERTY_CRC_PREFIX) { &text[..at] } else { text }
+}
+
 /// CRC-32 without its top bit, as Java keeps it in an int.
 #[inline]
 pub fn body_crc(body: &[u8]) -> u32 {

@@ -13,6 +13,7 @@ use crate::hot::offsets::Place;
 use crate::hot::options::HotOptions;
 use crate::hot::path;
 use crate::hot::rulebook::{Filter, Group, Subscription, Topic};
+use crate::hot::waiting::{TimerRule, WaitRules};
 use crate::log::filter::TagFilter;
 
 /// What the sockets' threads answer without Python: sends, pulls, long polling, consumer offsets.
@@ -58,6 +59,21 @@ impl HotPath {
     fn set_options(&self, options: &Bound<'_, PyAny>) -> PyResult<()> {
         self.path.set_options(hot_options(options)?);
         Ok(())
+    }
+
+    /// Say which messages may be put where they wait without Python; the others that ask to wait stay Python's.
+    #[pyo3(signature = (*, level_max, broker, timer_precision=None, timer_delay_max=0))]
+    fn set_waiting(
+        &self,
+        level_max: i64,
+        broker: String,
+        timer_precision: Option<i64>,
+        timer_delay_max: i64,
+    ) {
+        let timer = timer_precision
+            .filter(|&precision| precision > 0)
+            .map(|precision_ms| TimerRule { precision_ms, delay_ms_max: timer_delay_max });
+        self.path.set_wait_rules(WaitRules { level_max, timer, broker });
     }
 
     /// Tell or change a topic; with `by_python` sends to it are left to Python.

@@ -69,6 +69,7 @@ fn load_options(options: &Bound<'_, PyAny>) -> PyResult<load::Options> {
         threads: options.take("threads")?,
         body_bytes: options.take("body_bytes")?,
         batch: options.take("batch")?,
+        properties: options.take("properties")?,
         rate: options.take("rate")?,
         warm_up: seconds("warm_up")?.unwrap_or_default(),
         duration: seconds("duration")?,

@@ -1,6 +1,7 @@
 //! The seam: everything that Python sees. No other file names pyo3.
 
 mod codec;
+mod delay;
 mod enter;
 mod errors;
 mod filter;
@@ -21,6 +22,8 @@ mod _engine {
     use super::codec::{
         decode_batch, decode_message_id, encode_batch, encode_message_id, encode_record, java_hash,
     };
+    #[pymodule_export]
+    use super::delay::{DelayLevels, Timer};
     #[pymodule_export]
     use super::errors::{
         AppendRefused, BadExpression, LoadFailed, StoreClosed, StoreDamaged, StoreError, StoreLocked,

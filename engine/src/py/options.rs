@@ -118,32 +118,10 @@ pub fn store_config(root: &Path, options: &Bound<'_, PyAny>) -> PyResult<StoreCo
         lmq: options.take("enableLmq")?,
         multi_dispatch: options.take("enableMultiDispatch")?,
         lmq_queues_max: options.take("maxLmqConsumeQueueNum")?,
-        delay_levels: delay_levels(&options.take::<String>("messageDelayLevel")?)?,
+        delay_levels: options.take("messageDelayLevel")?,
         is_slave,
     };
     let _: bool = options.take("duplicationEnable")?;
     options.done()?;
     Ok(config)
-}
-
-/// Parse `1s 5s 2m 1h 1d` into milliseconds.
-fn delay_levels(text: &str) -> PyResult<Vec<i64>> {
-    text.split_whitespace()
-        .map(|level| {
-            let unit_ms = match level.chars().last() {
-                Some('s') => 1_000,
-                Some('m') => 60_000,
-                Some('h') => 3_600_000,
-                Some('d') => 86_400_000,
-                _ => 0,
-            };
-            let number = level.get(..level.len() - 1).and_then(|number| number.parse::<i64>().ok());
-            match number.and_then(|number| number.checked_mul(unit_ms)) {
-                Some(ms) if ms > 0 => Ok(ms),
-                _ => Err(PyValueError::new_err(format!(
-                    "messageDelayLevel: {level:?} is not like 30s, 5m, 2h or 1d"
-                ))),
-            }
-        })
-        .collect()
 }

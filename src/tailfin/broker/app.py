@@ -28,6 +28,7 @@ from tailfin.broker.offsets import ConsumerOffsets
 from tailfin.broker.protection import LOOK_EVERY_S, stop_the_slow
 from tailfin.broker.pull import Pulls
 from tailfin.broker.query import Queries
+from tailfin.broker.recall import Recalls
 from tailfin.broker.registration import Registration
 from tailfin.broker.reply import Replies
 from tailfin.broker.retry import Retry
@@ -35,8 +36,10 @@ from tailfin.broker.rulebook import Rulebook
 from tailfin.broker.schedule import Schedule
 from tailfin.broker.send import Sends
 from tailfin.broker.stats import SAMPLE_S, Days, Recent, Stats
+from tailfin.broker.timer import Timers
 from tailfin.broker.topics import TopicTable
 from tailfin.broker.transactions import Transactions
+from tailfin.broker.waiting import Waiting
 from tailfin.config.broker import BrokerConfig, BrokerSettings
 from tailfin.config.hot import hot_options
 from tailfin.remoting import Client, Hook, HotPath, Server
@@ -48,7 +51,6 @@ from tailfin.wire.bodies.topics import TopicConfig
 log = logging.getLogger("tailfin.broker")
 
 SCAN_CLIENTS_S = 10.0
-PERSIST_DELAYS_S = 10.0
 PERSIST_FILTERS_S = 10.0
 REGISTER_AT_START_S = 3.0
 VIP_PORT_BELOW = 2
@@ -118,11 +120,14 @@ class Broker:
         self.hot = HotPath(self.store, hot_options(self.config))
         self.offsets = ConsumerOffsets(folder, self.config, self.hot, light=light)
         self.filters = ConsumerFilters(folder, self.config)
-        self.schedule = Schedule(folder, self.store)
-        for part in (self.topics, self.groups, self.offsets, self.filters, self.schedule):
+        self.schedule = Schedule(folder, self.store, self.count_delivered)
+        self.timers = Timers(self)
+        self.waiting = Waiting(self)
+        for part in (self.topics, self.groups, self.offsets, self.filters, self.schedule, self.timers):
             part.load()
         self.rulebook = Rulebook(self.hot, self.topics, self.groups, self.filters, self.hooks)
         self.rulebook.push_all()
+        self.waiting.tell_hot_path()
         self.clients = ClientTable(self.config.channelExpiredTimeout / 1000)
         self.clients.on_subscription = self._subscription_changed
         self.locks = QueueLocks()
@@ -152,6 +157,8 @@ class Broker:
             Progress(self),
             Connections(self),
             NodeAdmin(self),
+            self.timers,
+            Recalls(self),
             *self.transactions.handlers(),
         )
         self.server.on_closed(lambda event: self.clients.closed(event.connection))
@@ -200,11 +207,14 @@ class Broker:
             )
         ]
         if not self.is_slave:
-            self._timers.append(asyncio.create_task(self.schedule.run()))
-            self._timers.append(asyncio.create_task(self.transactions.checks.run()))
-            self._timers.append(
-                asyncio.create_task(self._every(PERSIST_DELAYS_S, self.schedule.persist_if_changed))
+            masters = (
+                self.schedule.run(),
+                self.schedule.keep(),
+                self.timers.run(),
+                self.timers.keep(),
+                self.transactions.checks.run(),
             )
+            self._timers += [asyncio.create_task(each) for each in masters]
 
     async def stop(self) -> None:
         """Say goodbye to the name servers, finish what is under way, write everything down."""
@@ -232,7 +242,7 @@ class Broker:
                 await table.close()
         with _said_at_the_stop():
             await self.offsets.persist_if_changed()
-        for part in (self.filters, self.schedule, self.transactions.counts):
+        for part in (self.filters, self.schedule, self.timers, self.transactions.counts):
             with _said_at_the_stop():
                 part.persist_if_changed()
 
@@ -276,6 +286,7 @@ class Broker:
         before, self.settings = self.settings, settings
         self.topics.config = self.groups.config = self.filters.config = settings.broker
         self.hot.set_options(hot_options(settings.broker))
+        self.waiting.tell_hot_path()
         if settings.store.maxMessageSize != before.store.maxMessageSize:
             self.store.set_max_message_size(settings.store.maxMessageSize)
         if settings.broker.brokerPermission != before.broker.brokerPermission:
@@ -321,6 +332,13 @@ class Broker:
         self.count("TOPIC_PUT_NUMS", topic, appended.count)
         self.count("TOPIC_PUT_SIZE", topic, appended.size)
         self.count("BROKER_PUT_NUMS", self.config.brokerClusterName, appended.count)
+
+    def count_delivered(self, stored: list[tuple[str, int, int]]) -> None:
+        """Count delayed messages that the engine stored where they belong."""
+        for topic, messages, size in stored:
+            self.count("TOPIC_PUT_NUMS", topic, messages)
+            self.count("TOPIC_PUT_SIZE", topic, size)
+            self.count("BROKER_PUT_NUMS", self.config.brokerClusterName, messages)
 
     def counters(self) -> dict[str, dict[str, int]]:
         """Return every counter: the engine's, and Python's own."""

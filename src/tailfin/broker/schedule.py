@@ -1,46 +1,55 @@
 """Delay levels: messages wait in the schedule topic, one queue a level, and go on when their time has come.
 
-Within a level all wait equally long, so only the head of each queue has to be looked at. How far each level
-is stands in `delayOffset.json`; a crash between delivery and that file delivers a message twice, never not
-at all.
+The engine moves the messages; here is decided when it looks at which level. How far each level is stands in
+`delayOffset.json`, with the place in the log after which there may be deliveries that it does not count:
+after a crash they are found there, so that none is made twice.
 """
 
 import asyncio
 import logging
-import re
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from tailfin.broker import names
 from tailfin.broker.config_file import ConfigFile, following
-from tailfin.broker.storing import REAL_QUEUE, REAL_TOPIC, WAIT, Draft, put
-from tailfin.message import Message
-from tailfin.store import Store
+from tailfin.store import DelayLevels, Store
 from tailfin.wire.bodies.common import DataVersion
 from tailfin.wire.bodies.groups import DelayOffsetSerializeWrapper
 
 log = logging.getLogger("tailfin.broker")
 
+FIRST_LOOK_S = 1.0
 LOOK_EVERY_S = 0.1
-BATCH = 64
-_UNIT_MS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+PAUSE_AFTER_FAILURE_S = 10.0
+BATCH = 16_384
+"""Messages of one level before the others get their turn."""
+LOG_GROWTH = 256 << 20
+"""The file is written anew when the log has grown by this, so that little of it is searched after a crash."""
 
-
-def delays_ms(text: str) -> list[int]:
-    """Read `messageDelayLevel`: the delay of each level from 1 on."""
-    return [int(number) * _UNIT_MS[unit] for number, unit in re.findall(r"(\d+)([smhd])", text)]
+Stored = list[tuple[str, int, int]]
+"""Messages and bytes stored by topic."""
+Look = tuple[int, int, int | None, Stored, str | None]
+"""A level, its new head, when that is due, what was stored, and why it went no further."""
+State = tuple[dict[int, int], int]
+"""How far each level is, and where in the log later deliveries stand."""
 
 
 class Schedule:
     """Delivers delayed messages."""
 
-    def __init__(self, folder: Path, store: Store) -> None:
+    def __init__(self, folder: Path, store: Store, count: Callable[[Stored], None]) -> None:
+        """Take the folder of the file, and whom to tell what was delivered."""
         self._store = store
-        self._delays = delays_ms(store.config.messageDelayLevel)
+        self._count = count
+        self._delays = store.config.delays_ms()
         self._file = ConfigFile(folder / "delayOffset.json", DelayOffsetSerializeWrapper)
         self._version = DataVersion()
         self._offsets: dict[int, int] = {}
-        self._persisted: dict[int, int] = {}
+        self._delivered_from = 0
+        self._due: dict[int, int] = {}
+        self._troubled: set[int] = set()
+        self._persisted: State | None = None
 
     @property
     def level_max(self) -> int:
@@ -48,35 +57,59 @@ class Schedule:
         return len(self._delays)
 
     def load(self) -> None:
-        """Read how far each level is."""
-        if content := self._file.read():
-            self._offsets = dict(content.offset_table)
-            self._version = content.data_version or self._version
+        """Read how far each level is, and find in the log what was delivered since that was written."""
+        content = self._file.read()
+        if content is None:
+            # Killed before the file was first written, unless nothing ever waited.
+            waited = names.SCHEDULE_TOPIC in self._store.topics()
+            content = DelayOffsetSerializeWrapper(delivered_from=0 if waited else None)
+        self._offsets = dict(content.offset_table)
+        self._version = content.data_version or self._version
         for level in range(1, self.level_max + 1):
-            low = self._store.min_offset(names.SCHEDULE_TOPIC, level - 1)
-            high = self._store.max_offset(names.SCHEDULE_TOPIC, level - 1)
-            if level in self._offsets and not low <= self._offsets[level] <= high:
-                log.warning(
-                    "delayOffset.json has level %d at %d, the queue has %d to %d: going on within it",
-                    level,
-                    self._offsets[level],
-                    low,
-                    high,
-                )
-            self._offsets[level] = min(max(self._offsets.get(level, low), low), high)
-        self._persisted = dict(self._offsets)
+            self._offsets[level] = self._within_queue(level)
+        self._engine = DelayLevels(self._store, delivered_from=content.delivered_from)
+        if self._engine.delivered_before:
+            log.info("%d delayed messages were delivered before the crash", self._engine.delivered_before)
+        if content.delivered_from is None:
+            self._delivered_from = self._store.max_physical_offset
+        else:
+            self._delivered_from = content.delivered_from
+            self._persisted = (dict(self._offsets), self._delivered_from)
+
+    def _within_queue(self, level: int) -> int:
+        low = self._store.min_offset(names.SCHEDULE_TOPIC, level - 1)
+        high = self._store.max_offset(names.SCHEDULE_TOPIC, level - 1)
+        found = self._offsets.get(level, low)
+        if not low <= found <= high:
+            text = "delayOffset.json has level %d at %d, the queue has %d to %d: going on within it"
+            log.warning(text, level, found, low, high)
+        return min(max(found, low), high)
 
     def snapshot(self) -> DelayOffsetSerializeWrapper:
-        """Return the offsets as the file holds them."""
+        """Return the offsets as slaves are told them."""
         moved = {level: offset for level, offset in self._offsets.items() if offset}
         return DelayOffsetSerializeWrapper(offset_table=moved, data_version=self._version)
 
     def persist_if_changed(self) -> None:
-        """Write the file when a message was delivered since the last time."""
-        if self._offsets != self._persisted:
-            self._version = following(self._version)
-            self._file.write(self.snapshot())
-            self._persisted = dict(self._offsets)
+        """Write the file when a message was delivered since the last time, or much was stored."""
+        self._persist((dict(self._offsets), self._delivered_from))
+
+    def _persist(self, state: State) -> None:
+        offsets, delivered_from = state
+        before = self._persisted
+        if before and offsets == before[0] and delivered_from - before[1] < LOG_GROWTH:
+            return
+        # A delivery that the file counts must not be lost with the machine.
+        self._store.flush()
+        self._version = following(self._version)
+        self._file.write(
+            DelayOffsetSerializeWrapper(
+                offset_table={level: offset for level, offset in offsets.items() if offset},
+                data_version=self._version,
+                delivered_from=delivered_from,
+            )
+        )
+        self._persisted = state
 
     def progress(self) -> dict[int, tuple[int, int]]:
         """Return where each level is, and where its queue ends."""
@@ -87,42 +120,69 @@ class Schedule:
 
     async def run(self) -> None:
         """Deliver for ever."""
+        await asyncio.sleep(FIRST_LOOK_S)
         while True:
-            for level in range(1, self.level_max + 1):
-                try:
-                    await self._deliver(level)
-                except Exception:
-                    log.exception("delivery of delay level %d failed; it is tried again", level)
-            await asyncio.sleep(LOOK_EVERY_S)
+            now = time.time_ns() // 1_000_000
+            levels = [level for level in range(1, self.level_max + 1) if self._due.get(level, 0) <= now]
+            if levels:
+                await self._deliver(levels, now)
+            pause = self._next_look() / 1000 - time.time()
+            await asyncio.sleep(min(max(pause, 0.0), LOOK_EVERY_S))
 
-    async def _deliver(self, level: int) -> None:
-        queue_id, delay = level - 1, self._delays[level - 1]
+    async def keep(self) -> None:
+        """Write down for ever how far the levels are."""
         while True:
-            offset = self._offsets[level]
-            if self._store.max_offset(names.SCHEDULE_TOPIC, queue_id) <= offset:
-                return
-            for physical, _, due in self._store.queue_units(names.SCHEDULE_TOPIC, queue_id, offset, BATCH):
-                now = time.time_ns() // 1_000_000
-                # A time further off than the level allows is a clock's mistake, not a reason to wait.
-                if now < due <= now + delay:
-                    return
-                message = self._store.message_at(physical)
-                if message is not None and not await self._release(message):
-                    return
-                self._offsets[level] += 1
+            try:
+                await asyncio.to_thread(self._persist, (dict(self._offsets), self._delivered_from))
+            except Exception:
+                log.exception("delayOffset.json could not be written; it is tried again")
+            await asyncio.sleep(self._store.config.flushDelayOffsetInterval / 1000)
 
-    async def _release(self, message: Message) -> bool:
-        properties = message.properties
-        topic = properties.get(REAL_TOPIC)
-        queue = properties.get(REAL_QUEUE, "0")
-        if not topic or not queue.isdecimal() or topic == names.HALF_TOPIC:
-            log.error("delayed message %s does not say where it belongs; it is left out", message.message_id)
-            return True
-        properties[WAIT] = "false"
-        draft = Draft.again(message, topic=topic, queue_id=int(queue), properties=properties)
-        outcome = await put(self._store, draft)
-        if not outcome.stored:
-            log.warning(
-                "a delayed message for %s was not stored (%s); it is tried again", topic, outcome.remark
-            )
-        return outcome.stored
+    async def _deliver(self, levels: list[int], now: int) -> None:
+        look = asyncio.ensure_future(asyncio.to_thread(self._look, levels, now))
+        try:
+            await asyncio.shield(look)
+        finally:
+            # Also when the broker stops meanwhile: what was delivered is to be written down.
+            self._take(await look, now)
+
+    def _next_look(self) -> int:
+        return min((self._due.get(level, 0) for level in range(1, self.level_max + 1)), default=0)
+
+    def _look(self, levels: list[int], now: int) -> list[Look]:
+        looks: list[Look] = []
+        for level in levels:
+            head = self._offsets[level]
+            try:
+                found = self._engine.deliver(
+                    names.SCHEDULE_TOPIC,
+                    level - 1,
+                    head,
+                    now=now,
+                    delay=self._delays[level - 1],
+                    limit=BATCH,
+                )
+            except Exception:
+                log.exception("delivery of delay level %d failed; it is tried again", level)
+                found = (head, now + int(PAUSE_AFTER_FAILURE_S * 1000), [], None)
+            looks.append((level, *found))
+        return looks
+
+    def _take(self, looks: list[Look], now: int) -> None:
+        for level, offset, due, stored, trouble in looks:
+            self._offsets[level] = offset
+            # An empty queue is looked at again soon: nothing that arrives meanwhile is due before.
+            self._due[level] = due if due is not None else now + int(LOOK_EVERY_S * 1000)
+            self._count(stored)
+            if trouble:
+                self._due[level] = now + int(LOOK_EVERY_S * 1000)
+                if level not in self._troubled:
+                    log.warning("delay level %d waits: %s", level, trouble)
+                self._troubled.add(level)
+            elif stored:
+                self._troubled.discard(level)
+        # Until all that was due at the start is passed, what is known of before the crash must stay findable.
+        if self._engine.delivered_before and self._next_look() > now:
+            self._engine.forget_delivered()
+        if not self._engine.delivered_before:
+            self._delivered_from = self._store.max_physical_offset

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from tailfin.broker import names
 from tailfin.broker.hooks import SendContext
+from tailfin.broker.recall import Handle
 from tailfin.broker.retry import SENT_TO_RETRY
 from tailfin.broker.storing import (
     DELAY,
-    TIMER_KEYS,
     UNIQUE_KEY,
     Draft,
     Outcome,
@@ -20,6 +20,7 @@ from tailfin.broker.storing import (
     put_batch,
 )
 from tailfin.broker.transactions.halves import half_of, is_prepared
+from tailfin.broker.waiting import delay_level, is_timed
 from tailfin.remoting import Request, Response, handles
 from tailfin.wire.bodies.topics import Perm, TopicConfig, TopicFilterType, TopicSysFlag
 from tailfin.wire.codes import Code, ResponseCode
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 HALF_KIND = "Trans_Msg_Half"
 MULTI_TAGS = 0x2
+START_DELIVER = "__STARTDELIVERTIME"
 CLUSTER = "CLUSTER"
 POP_CHECK_POINT = "POP_CK"
 
@@ -59,11 +61,13 @@ class Sends:
             return Response(error.code, error.remark, fields=marks)
         if outcome.appended is None:
             return Response(outcome.code, outcome.remark, fields=marks)
+        handle = Handle.of(draft, broker.config.brokerName)
         answer = SendMessageResponseHeader(
             msg_id=outcome.appended.message_id,
             queue_id=draft.queue_id,
             queue_offset=outcome.appended.queue_offset,
             transaction_id=draft.properties.get(UNIQUE_KEY),
+            recall_handle=handle.encode() if handle else None,
         )
         return Response(outcome.code, outcome.remark, fields={**marks, **answer.encode()})
 
@@ -189,18 +193,12 @@ class Sends:
     ) -> tuple[Outcome, Draft]:
         broker = self._broker
         draft = self._retried(header, draft, request)
-        delay_level = _delay_level(draft)
-        if is_prepared(draft, delay_level):
+        if is_prepared(draft, delay_level(draft)):
             return await self._prepare(draft)
-        if any(key in draft.properties for key in TIMER_KEYS):
-            raise RemotingError(
-                ResponseCode.MESSAGE_ILLEGAL,
-                "messages timed to the millisecond are not served by this version; use a delay level",
-            )
-        stored = draft
-        if delay_level > 0:
-            stored = draft.delayed(delay_level, broker.schedule.level_max)
-        return await put(broker.store, stored), draft
+        stored = broker.waiting.placed(draft)
+        outcome = await put(broker.store, stored)
+        # The producer is told of the queue it named.
+        return outcome, replace(stored, queue_id=draft.queue_id)
 
     async def _prepare(self, draft: Draft) -> tuple[Outcome, Draft]:
         """Store the first half of a transaction."""
@@ -235,14 +233,9 @@ class Sends:
         return broker.retry.dead_letter(draft, name, SENT_TO_RETRY)
 
 
-def _delay_level(draft: Draft) -> int:
-    level = draft.properties.get(DELAY, "0")
-    return int(level) if level.isdecimal() else 0
-
-
 def _kind(draft: Draft) -> str:
     """Return RocketMQ's name for a kind of message."""
-    level = _delay_level(draft)
+    level = delay_level(draft)
     if is_prepared(draft, level):
         return HALF_KIND
-    return "Delay_Msg" if level > 0 else "Normal_Msg"
+    return "Delay_Msg" if level > 0 or is_timed(draft) or START_DELIVER in draft.properties else "Normal_Msg"

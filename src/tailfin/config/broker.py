@@ -44,6 +44,9 @@ class BrokerConfig(Settings):
     slaveReadEnable: bool = policy(False, "Suggest a slave to readers that fell behind.")
     configBlackList: str = policy("configBlackList;brokerConfigPath", "Keys that cannot be changed remotely.")
 
+    recallMessageEnable: bool = policy(False, "Producers may take timed messages back.")
+    allowRecallWhenBrokerNotWriteable: bool = policy(True, "Also while the broker takes no other messages.")
+
     # Topics
     defaultTopicQueueNums: int = policy(8, "Queues of TBW102, the most an auto-created topic gets.", low=1)
     autoCreateTopicEnable: bool = policy(True, "The first message to an unknown topic creates it.")
@@ -55,7 +58,7 @@ class BrokerConfig(Settings):
     enableMixedMessageType: bool = policy(False, "Allow message.type=MIXED.")
     clearRetryTopicWhenDeleteTopic: bool = policy(True, "Deleting a topic deletes its POP retry topics.")
     reviveQueueNum: int = policy(8, "Queues of the POP revive topic.", low=1)
-    timerWheelEnable: bool = policy(True, "Offer the timer's topic.")
+    timerWheelEnable: bool = policy(True, "Serve messages timed to any moment.")
 
     # Consumers
     autoCreateSubscriptionGroup: bool = policy(True, "The first pull or heartbeat creates a group.")

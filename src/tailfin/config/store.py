@@ -10,6 +10,8 @@ from tailfin.config import properties
 from tailfin.config.setting import LONG_MAX, ConfigError, Settings, policy, respelt, setting
 
 _LEVELS = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
+_UNIT_MS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_TIMER_STEPS = (100, 200, 500, 1000)
 _FLUSHES = ("ASYNC_FLUSH", "SYNC_FLUSH")
 _ROLES = ("ASYNC_MASTER", "SYNC_MASTER", "SLAVE")
 
@@ -95,6 +97,17 @@ class StoreConfig(Settings):
     brokerRole: str = setting("ASYNC_MASTER", "A SLAVE refuses appends.", choices=_ROLES)
     duplicationEnable: bool = setting(False, "Dispatch only up to the confirm offset.")
 
+    # Waiting messages
+    timerMaxDelaySec: int = policy(3 * 86_400, "Seconds a timed message may wait at most.", low=1)
+    timerPrecisionMs: int = policy(1000, "Timed messages go on in steps of 100, 200, 500 or 1000 ms.", low=1)
+    timerRollWindowSlot: int = policy(172_800, "Steps after which a waiting message is stored anew.")
+    timerCongestNumEachSlot: int = policy(2**31 - 1, "Messages for one step beyond which some are refused.")
+    timerStopEnqueue: bool = policy(False, "Take no more messages into the timer's wheel.")
+    timerStopDequeue: bool = policy(False, "Let no timed message go on.")
+    timerFlushIntervalMs: int = policy(1000, "Time between two writes of the timer's state.", low=1)
+    mappedFileSizeTimerLog: int = policy(100 << 20, "Size of a timer log file.", low=1024)
+    flushDelayOffsetInterval: int = policy(10_000, "Time between two writes of delayOffset.json.", low=1)
+
     # Cleaning
     cleanResourceInterval: int = policy(10_000, "Time between two rounds of cleaning.", low=1)
     deleteWhen: str = policy("04", "Hours of the day at which expired files go, joined by ';'.")
@@ -113,9 +126,7 @@ class StoreConfig(Settings):
         """Check each value, then those that have a form of their own."""
         super().__post_init__()
         self.delete_hours()
-        for delay in self.messageDelayLevel.split():
-            if not re.fullmatch(r"\d+[smhd]", delay):
-                raise ConfigError(f"messageDelayLevel must list delays like 10s, 5m, 2h or 1d, not {delay!r}")
+        self.delays_ms()
         host, _, port = self.storeHost.rpartition(":")
         if not host or not port.isdecimal() or int(port) > 65535:
             raise ConfigError(f"storeHost must be address:port, not {self.storeHost!r}")
@@ -150,6 +161,18 @@ class StoreConfig(Settings):
             raise ConfigError(f"deleteWhen must be hours like 04 or 04;16, not {self.deleteWhen!r}")
         return frozenset(map(int, hours))
 
+    def delays_ms(self) -> list[int]:
+        """Return the delay of each level of `messageDelayLevel`, level 1 first."""
+        delays = [re.fullmatch(r"(\d{1,9})([smhd])", text) for text in self.messageDelayLevel.split()]
+        for delay, text in zip(delays, self.messageDelayLevel.split(), strict=True):
+            if delay is None or int(delay[1]) == 0:
+                raise ConfigError(f"messageDelayLevel must list delays like 10s, 5m, 2h or 1d, not {text!r}")
+        return [int(delay[1]) * _UNIT_MS[delay[2]] for delay in delays if delay]
+
+    def timer_precision(self) -> int:
+        """Return the step of the timer's wheel: the one that RocketMQ takes `timerPrecisionMs` for."""
+        return max((step for step in _TIMER_STEPS if step <= self.timerPrecisionMs), default=_TIMER_STEPS[0])
+
     def paths(self) -> dict[str, Path]:
         """Return every path by its key, derived from the root where none is given."""
         root = Path(self.storePathRootDir).expanduser() if self.storePathRootDir else Path.home() / "store"
@@ -169,10 +192,10 @@ class StoreConfig(Settings):
             for key, name in derived.items()
         }
 
-    def engine_options(self) -> dict[str, int | bool | str]:
-        """Return what the engine asks for: its keys and no others, with every path filled in."""
+    def engine_options(self) -> dict[str, int | bool | str | list[int]]:
+        """Return what the engine asks for: its keys and no others, with paths filled in and delays in ms."""
         paths = self.paths()
-        values = asdict(self)
+        values = {**asdict(self), "messageDelayLevel": self.delays_ms()}
         return {
             each.name: str(paths[each.name]) if each.name in paths else values[each.name]
             for each in fields(self)

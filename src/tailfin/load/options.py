@@ -23,6 +23,7 @@ class LoadOptions:
         threads: of the generator; connections are shared out among them.
         body_bytes: size of a message's body.
         batch: messages in one send.
+        properties: of single messages, besides those every client gives.
         rate: messages per second over all connections; None for as fast as the broker answers.
         warm_up: seconds that do not count, before those that do.
         duration: seconds that count.
@@ -44,6 +45,7 @@ class LoadOptions:
     threads: int = 1
     body_bytes: int = 128
     batch: int = 1
+    properties: tuple[tuple[str, str], ...] = ()
     rate: float | None = None
     warm_up: float = 0.0
     duration: float | None = None
@@ -53,6 +55,6 @@ class LoadOptions:
     consumable: bool = False
     patience: float = 15.0
 
-    def as_engine_options(self) -> dict[str, int | float | bool | str | None]:
+    def as_engine_options(self) -> dict[str, object]:
         """Return the mapping the engine takes."""
         return dataclasses.asdict(self)

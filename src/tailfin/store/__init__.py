@@ -13,6 +13,7 @@ with Store("data") as store:
 from tailfin._engine import (
     Appended,
     AppendRefused,
+    DelayLevels,
     Message,
     OfflineLog,
     ReadResult,
@@ -20,6 +21,7 @@ from tailfin._engine import (
     StoreDamaged,
     StoreError,
     StoreLocked,
+    Timer,
 )
 from tailfin.config.store import StoreConfig
 from tailfin.store.store import Store
@@ -27,6 +29,7 @@ from tailfin.store.store import Store
 __all__ = [
     "AppendRefused",
     "Appended",
+    "DelayLevels",
     "Message",
     "OfflineLog",
     "ReadResult",
@@ -36,4 +39,5 @@ __all__ = [
     "StoreDamaged",
     "StoreError",
     "StoreLocked",
+    "Timer",
 ]

@@ -36,6 +36,7 @@ SMALL_BROKER = {
     "enablePropertyFilter": "true",
     # What is tried again comes after a second, not after hours.
     "messageDelayLevel": " ".join(["1s", "2s", *["1s"] * 16]),
+    "recallMessageEnable": "true",
     "enableLmq": "true",
     "enableMultiDispatch": "true",
 }

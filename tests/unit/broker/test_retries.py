@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from tailfin.broker.schedule import delays_ms
 from tailfin.config import StoreConfig
 from tailfin.wire.bodies.clients import LockBatchRequestBody
 from tailfin.wire.bodies.common import MessageQueue
@@ -188,7 +187,7 @@ async def test_retry_of_a_group_that_consumes_in_order_is_a_dead_letter(tmp_path
 @pytest.mark.shows("RT-02", "RT-03", "N-10")
 def test_sixteen_retries_take_four_hours_and_three_quarters() -> None:
     minutes = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 20, 30, 60, 120]
-    retries = delays_ms(StoreConfig().messageDelayLevel)[2:18]
+    retries = StoreConfig().delays_ms()[2:18]
     assert retries == [10_000, 30_000, *(minute * 60_000 for minute in minutes)]
     assert sum(retries) == (4 * 3600 + 45 * 60 + 40) * 1000
 

@@ -29,7 +29,8 @@ def test_engine_gets_exactly_its_keys() -> None:
 
 def test_engine_options_are_plain_values() -> None:
     options = StoreConfig.load({"flushDiskType": "SYNC_FLUSH", "enableLmq": "true"}).engine_options()
-    assert {type(value) for value in options.values()} == {int, bool, str}
+    assert {type(value) for value in options.values()} == {int, bool, str, list}
+    assert options["messageDelayLevel"] == StoreConfig().delays_ms()
     assert (options["flushDiskType"], options["enableLmq"]) == ("SYNC_FLUSH", True)
 
 
@@ -121,6 +122,7 @@ def test_root_is_store_in_the_home_directory_by_default() -> None:
         ("deleteWhen", "24", "deleteWhen must be hours"),
         ("deleteWhen", "", "deleteWhen must be hours"),
         ("messageDelayLevel", "1s 5x", "messageDelayLevel must list delays"),
+        ("messageDelayLevel", "1s 0s", "messageDelayLevel must list delays like 10s, 5m, 2h or 1d, not '0s'"),
         ("storeHost", "localhost", "storeHost must be address:port"),
         ("storePathIndex", 5, "storePathIndex must be text"),
         ("storePathCommitLog", "/a,/b", "must be one directory"),

@@ -75,7 +75,7 @@ class NodeAdmin:
     @handles(Code.GET_BROKER_RUNTIME_INFO)
     def runtime_info(self, request: Request) -> Response:
         """Return the figures that `brokerStatus` and `clusterList` show."""
-        table = {**self._life(), **self._rates(), **self._store(), **self._idle_pools()}
+        table = {**self._life(), **self._rates(), **self._store(), **self._timer(), **self._idle_pools()}
         return Response(body=KVTable(table=dict(sorted(table.items()))).to_json())
 
     def _life(self) -> dict[str, str]:
@@ -154,9 +154,11 @@ class NodeAdmin:
             table[f"{pool}ThreadPoolQueueSize"] = "0"
             table[f"{pool}ThreadPoolQueueCapacity"] = "0"
             table[f"{pool}ThreadPoolQueueHeadWaitTimeMills"] = "0"
-        for figure in ("ReadBehind", "OffsetBehind", "CongestNum", "EnqueueTps", "DequeueTps"):
-            table[f"timer{figure}"] = "0"
         return table
+
+    def _timer(self) -> dict[str, str]:
+        figures = {**self._broker.timers.figures(), "EnqueueTps": 0, "DequeueTps": 0}
+        return {f"timer{name}": str(figure) for name, figure in figures.items()}
 
     @handles(Code.VIEW_BROKER_STATS_DATA)
     def stats(self, request: Request) -> Response:

@@ -112,12 +112,15 @@ class Closer:
     def _append(self, unit: list[Closing]) -> list[Appended]:
         successors = [closing.successor for closing in unit if closing.successor]
         op = halves.op_record(closing.offset for closing in unit)
-        if len(unit) == 1 and successors and halves.LIGHT_QUEUES in successors[0].properties:
+        if len(unit) == 1 and successors and self._goes_to_light_queues(successors[0]):
             # The store gives places in light queues only to a message put alone. A kill before the op
             # record is met by the look for what was committed before.
-            (draft,) = successors
-            return [self._append_alone(draft), self._append_alone(op)]
+            return [self._append_alone(draft) for draft in (*successors, op)]
         return self._store.append_together([*successors, op], wait=False)
+
+    def _goes_to_light_queues(self, draft: Draft) -> bool:
+        config = self._store.config
+        return config.enableLmq and config.enableMultiDispatch and halves.LIGHT_QUEUES in draft.properties
 
     def _append_alone(self, draft: Draft) -> Appended:
         return self._store.append(

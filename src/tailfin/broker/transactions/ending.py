@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from tailfin.broker import names
-from tailfin.broker.storing import DELAY, Draft
+from tailfin.broker.storing import Draft
 from tailfin.broker.transactions import halves
 from tailfin.broker.transactions.closing import Closer, Closing
 from tailfin.broker.transactions.counting import OpenCounts
@@ -113,11 +113,7 @@ class Endings:
             self._broker.count_put(final.topic, result)
 
     def _final(self, half: Message) -> Draft:
-        final = halves.committed(half)
-        level = final.properties.get(DELAY, "0")
-        if level.isdecimal() and int(level) > 0:
-            return final.delayed(int(level), self._broker.schedule.level_max)
-        return final
+        return self._broker.waiting.placed(halves.committed(half))
 
 
 def _now_ms() -> int:

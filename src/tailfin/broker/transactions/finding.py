@@ -14,13 +14,13 @@ INDEX_STEP_MS = 1000
 
 
 def was_committed(store: Store, half: Message) -> bool:
-    """Whether the message of a half is in the log; a delayed one may still wait in the schedule topic."""
+    """Whether the message of a half is in the log; a delayed one may still wait."""
     key = half.unique_key
     if not key:
         return False
     # A copy of a half is younger than what its original became.
     begin = min(half.born_timestamp, half.store_timestamp) - INDEX_STEP_MS
-    for topic in (halves.real_topic(half), names.SCHEDULE_TOPIC):
+    for topic in (halves.real_topic(half), names.SCHEDULE_TOPIC, names.TIMER_TOPIC):
         for message in store.query(topic or "", key, begin=max(begin, 0)):
             if message.sys_flag & halves.KIND_BITS == halves.COMMIT and halves.identity(
                 message

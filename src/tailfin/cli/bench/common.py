@@ -182,6 +182,14 @@ def positive(text: str) -> int:
     return number
 
 
+def pair(text: str) -> tuple[str, str]:
+    """Read `NAME=VALUE`."""
+    name, _, value = text.partition("=")
+    if not name or not value:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return name, value
+
+
 def seconds(text: str) -> float:
     """Read a time in seconds."""
     try:

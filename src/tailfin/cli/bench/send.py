@@ -11,6 +11,7 @@ Examples:
   tailfin bench send -b localhost:10911 --size 1k --connections 8 --in-flight 32 --duration 30 --pid 4711
   tailfin bench send -b localhost:10911 --batch 32 --count 3_200_000 --consumable --json
   tailfin bench send -b localhost:10911 --topics 5000 --queues 8 --create
+  tailfin bench send -b localhost:10911 --property DELAY=3 --count 100_000
 """
 
 import argparse
@@ -24,6 +25,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     common.arguments(parser, connections=8, in_flight=32)
     common.messages(parser)
     parser.add_argument("--batch", type=common.positive, default=1, metavar="N", help="messages in one send")
+    parser.add_argument(
+        "--property",
+        type=common.pair,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a property of each message, such as DELAY=3 or TIMER_DELAY_MS=5000",
+    )
     parser.add_argument("--rate", type=common.per_second, metavar="N", help="messages per second")
     parser.add_argument(
         "--topics",
@@ -41,6 +50,7 @@ def run(args: argparse.Namespace) -> int:
         common.options(args, "send"),
         body_bytes=args.size,
         batch=args.batch,
+        properties=tuple(args.property),
         rate=args.rate,
         topics=args.topics,
         consumable=args.consumable,

@@ -111,10 +111,14 @@ class ConsumerOffsetSerializeWrapper(Body):
 
 @body
 class DelayOffsetSerializeWrapper(Body):
-    """Offsets by delay level, as `delayOffset.json` holds them."""
+    """Offsets by delay level, as `delayOffset.json` holds them.
+
+    `delivered_from` is Tailfin's own: what is delivered beyond the offsets stands in the log from there on.
+    """
 
     offset_table: dict[int, int] = field(default_factory=dict)
     data_version: DataVersion | None = None
+    delivered_from: int | None = None
 
 
 @body

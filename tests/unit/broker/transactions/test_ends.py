@@ -208,6 +208,21 @@ async def test_store_that_takes_no_writes_leaves_the_transaction_open(tmp_path: 
 
 
 @in_loop
+async def test_committed_message_for_light_queues_gets_its_places_there(tmp_path: Path) -> None:
+    async with acting(tmp_path, enableLmq=True, enableMultiDispatch=True) as (broker, producer):
+        light = await producer.prepare(body=b"light", INNER_MULTI_DISPATCH="%LMQ%a")
+        before = broker.store.max_offset("%LMQ%a", 0)
+        plain = [await producer.prepare(body=b"plain") for _ in range(3)]
+        for half in (plain[0], light, *plain[1:]):
+            await producer.end_oneway(half, COMMIT)
+        bodies = sorted(message.body for message in await producer.ordered(4))
+        assert bodies == [b"light", b"plain", b"plain", b"plain"]
+        (there,) = broker.store.read("%LMQ%a", 0, before)
+        assert (there.body, there.topic) == (b"light", "Orders")
+        assert open_halves(broker) == []
+
+
+@in_loop
 async def test_slave_ends_no_transaction(tmp_path: Path) -> None:
     async with acting(tmp_path, brokerRole="SLAVE", brokerId=1) as (_, producer):
         fields = {"producerGroup": "makers", "tranStateTableOffset": 0, "commitLogOffset": 0, "msgId": "U"}

@@ -29,6 +29,7 @@ public final class ClientScenarios {
     private static Map<String, Scenario> all() {
         Map<String, Scenario> scenarios = new LinkedHashMap<>();
         RebalanceScenarios.addTo(scenarios);
+        DelayScenarios.addTo(scenarios);
         RetryScenarios.addTo(scenarios);
         OrderScenarios.addTo(scenarios);
         ExchangeScenarios.addTo(scenarios);

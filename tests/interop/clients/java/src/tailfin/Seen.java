@@ -41,6 +41,7 @@ final class Seen {
         seen.put("sysFlag", message.getSysFlag());
         seen.put("flag", message.getFlag());
         seen.put("reconsumed", message.getReconsumeTimes());
+        seen.put("born", message.getBornTimestamp());
         seen.put("stored", message.getStoreTimestamp());
         seen.put("properties", new TreeMap<>(message.getProperties()));
         return seen;
