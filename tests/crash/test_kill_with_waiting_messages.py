@@ -1,20 +1,19 @@
 """Delayed and timed messages over kill after kill of the broker: none is lost, none comes twice."""
 
 import asyncio
-import contextlib
 import itertools
 import os
 import random
-import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tailfin.broker.address import free_port
 from tailfin.store import Store
 from tailfin.wire.codes import Code, ResponseCode
+from tests.crash import broker_process
 from tests.unit.broker.talking import Talker, eventually
 from tests.unit.loops import in_loop
 
@@ -41,29 +40,6 @@ class Sent:
 
     acknowledged: set[str] = field(default_factory=set)
     doubtful: set[str] = field(default_factory=set)
-
-
-@contextlib.asynccontextmanager
-async def broker(
-    data: Path, ports: tuple[int, int]
-) -> AsyncIterator[tuple[asyncio.subprocess.Process, Talker]]:
-    """Start a broker in a process of its own, with someone to talk to it."""
-    where = ["--data", str(data), "--port", str(ports[0]), "--broker-port", str(ports[1])]
-    for key, value in SETTINGS.items():
-        where += ["--set", f"{key}={value}"]
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tailfin", "start", *where, stdout=asyncio.subprocess.PIPE
-    )
-    assert process.stdout is not None
-    assert b"Tailfin is running" in await process.stdout.readline()
-    talker = Talker(f"127.0.0.1:{ports[1]}")
-    try:
-        yield process, talker
-    finally:
-        await talker.client.stop()
-        with contextlib.suppress(ProcessLookupError):
-            process.terminate()
-        await process.wait()
 
 
 def waits(number: int, chance: random.Random) -> tuple[str, dict[str, str]]:
@@ -112,7 +88,7 @@ async def test_waiting_messages_survive_kill_after_kill_and_arrive_once(tmp_path
     ports = free_port("127.0.0.1"), free_port("127.0.0.1")
     sent, numbers = Sent(), itertools.count()
     for _ in range(KILLS):
-        async with broker(tmp_path, ports) as (process, talker):
+        async with broker_process.running(tmp_path, ports, SETTINGS) as (process, talker):
             senders = [asyncio.create_task(send(talker, sent, numbers, chance)) for _ in range(SENDERS)]
             await asyncio.sleep(
                 chance.uniform(0.3, 2.5)
@@ -120,7 +96,7 @@ async def test_waiting_messages_survive_kill_after_kill_and_arrive_once(tmp_path
             process.kill()
             await process.wait()
             await asyncio.gather(*senders, return_exceptions=True)
-    async with broker(tmp_path, ports) as (_, talker):
+    async with broker_process.running(tmp_path, ports, SETTINGS) as (_, talker):
         began = time.monotonic()
 
         async def all_there() -> bool:

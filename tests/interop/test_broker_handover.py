@@ -24,6 +24,7 @@ T = TypeVar("T")
 
 STOPS_WITHIN_S = 60
 GROUP = "HandedOver"
+FILTER = "KEYS ENDSWITH '5' OR KEYS = 'k9'"
 
 
 @contextmanager
@@ -100,12 +101,29 @@ async def see(talker: Talker, offset: int, end: int) -> None:
     assert [m.body for m in messages(by_key.body)] == [b"message 3"]
 
 
+async def filtered(talker: Talker, offset: int, end: int) -> None:
+    """Come back with the same filter, and see it applied."""
+    assert (await talker.beat(GROUP, {"Orders": FILTER}, kind="SQL92", version=7)).code == OK
+    pulled = await talker.pull(
+        "Orders", GROUP, queue_id=1, offset=offset, subscription=None, version=7, kind="SQL92"
+    )
+    matching = [n for n in range(offset, end) if n % 10 == 5 or n == 9]
+    assert [m.body for m in messages(pulled.body)] == [b"message %d" % n for n in matching]
+
+
+def kept_filter(home: Path) -> dict[str, object]:
+    """Return the group's filter as the file has it, without what changes when the group leaves."""
+    content = fastjson.loads((home / "store" / "config" / "consumerFilter.json").read_bytes())
+    entry: dict[str, object] = content["filterDataByTopic"]["Orders"]["groupFilterData"][GROUP]
+    return {key: value for key, value in entry.items() if not key.startswith("dead")}
+
+
 async def names_of_topics(talker: Talker) -> set[str]:
     answer = await talker.ask(Code.GET_ALL_TOPIC_CONFIG)
     return set(TopicConfigSerializeWrapper.from_json(answer.body).topic_config_table)
 
 
-@pytest.mark.shows("U-17", "CM-06")
+@pytest.mark.shows("U-17", "CM-06", "FI-07")
 def test_directory_goes_from_the_official_broker_to_ours_and_back(tmp_path: Path) -> None:
     home = tmp_path / "broker"
     with servers.nameserver("official", tmp_path / "namesrv") as namesrv:
@@ -119,10 +137,13 @@ def test_directory_goes_from_the_official_broker_to_ours_and_back(tmp_path: Path
 
         with broker("official", home, namesrv.address) as address:
             talk(address, make_things)
+            talk(address, lambda talker: filtered(talker, 8, 20))
             topics = talk(address, names_of_topics)
+        first = kept_filter(home)
         with broker("tailfin", home, namesrv.address) as address:
             assert talk(address, routed) == address
             talk(address, lambda talker: see(talker, 8, 20))
+            talk(address, lambda talker: filtered(talker, 8, 20))
             assert topics <= talk(address, names_of_topics)
 
             async def go_on(talker: Talker) -> None:
@@ -130,9 +151,12 @@ def test_directory_goes_from_the_official_broker_to_ours_and_back(tmp_path: Path
                 await commit(talker, 25)
 
             talk(address, go_on)
+        assert kept_filter(home) == first
         with broker("official", home, namesrv.address) as address:
             talk(address, lambda talker: see(talker, 25, 30))
+            talk(address, lambda talker: filtered(talker, 25, 30))
             assert topics <= talk(address, names_of_topics)
+        assert kept_filter(home) == first
 
 
 WAITS = {"messageDelayLevel": "9s 22s"}

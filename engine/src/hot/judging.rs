@@ -13,6 +13,8 @@ use crate::message::properties;
 
 /// Expressions of pulls that bring their own; beyond this they are forgotten together.
 const COMPILED_MAX: usize = 256;
+/// A longer expression is compiled for each pull, so that memory stays bounded.
+const COMPILED_BYTES_MAX: usize = 4096;
 
 /// Expressions that pulls brought along, compiled: a client brings the same one with each pull.
 #[derive(Debug, Default)]
@@ -24,6 +26,9 @@ impl Compiled {
             return Ok(filter.clone());
         }
         let filter = Arc::new(SqlFilter::compile(expression)?);
+        if expression.len() > COMPILED_BYTES_MAX {
+            return Ok(filter);
+        }
         let mut known = self.0.lock();
         if known.len() >= COMPILED_MAX {
             known.clear();
@@ -70,6 +75,8 @@ mod tests {
             compiled.get(&format!("a > {number}")).unwrap();
         }
         assert!(compiled.0.lock().len() <= COMPILED_MAX);
+        let long = format!("a = '{}'", "x".repeat(COMPILED_BYTES_MAX));
+        assert!(compiled.get(&long).is_ok() && !compiled.0.lock().contains_key(long.as_str()));
     }
 
     // shows: FI-06

@@ -20,6 +20,8 @@ use crate::net::hot::ReplyHandle;
 const HELD_MAX: usize = 1 << 18;
 /// How often those whose connection is gone are let go.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+/// Messages that the filter keeps back end a wait only after this long: the group moves past them then.
+const PASSED_MAX: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub struct HeldPull {
@@ -27,6 +29,8 @@ pub struct HeldPull {
     pub allowed: Allowed,
     pub handle: ReplyHandle,
     pub deadline: Instant,
+    /// Since when there are messages that the filter keeps back.
+    pub passed_since: Option<Instant>,
 }
 
 impl HeldPull {
@@ -39,7 +43,7 @@ impl HeldPull {
         let tags = || arrival.tags.map_or(0, tags_code);
         let matches =
             |filter: &dyn MessageFilter| filter.may_match(tags()) && filter.matches(arrival.properties);
-        arrival.queue_offset >= self.pull.offset && self.allowed.filter.judge().is_none_or(matches)
+        self.allowed.filter.judge().is_none_or(matches)
     }
 }
 
@@ -121,11 +125,15 @@ impl Parking {
         let mut state = self.state.lock();
         let state = &mut *state;
         let Some(ids) = state.queues.get(&QueueRef(arrival.topic, arrival.queue_id)) else { return };
-        let ended: Vec<u64> = ids
-            .iter()
-            .copied()
-            .filter(|id| state.pulls.get(id).is_some_and(|held| held.wants(arrival)))
-            .collect();
+        let mut ended = Vec::new();
+        for &id in ids {
+            let held = state.pulls.get_mut(&id);
+            match held.filter(|held| arrival.queue_offset >= held.pull.offset) {
+                Some(held) if held.wants(arrival) => ended.push(id),
+                Some(held) => _ = held.passed_since.get_or_insert_with(Instant::now),
+                None => {}
+            }
+        }
         for id in ended {
             let held = state.remove(id);
             state.ready.extend(held);
@@ -173,8 +181,11 @@ impl HotPath {
         let due = self.parking.take(|state| {
             let ids: Vec<u64> =
                 state.deadlines.iter().take_while(|(at, _)| *at <= now).map(|(_, id)| *id).collect();
-            let due = ids.into_iter().filter_map(|id| state.remove(id));
-            due.collect()
+            let mut due: Vec<HeldPull> = ids.into_iter().filter_map(|id| state.remove(id)).collect();
+            due.extend(state.remove_where(|held| {
+                held.passed_since.is_some_and(|since| now.saturating_duration_since(since) >= PASSED_MAX)
+            }));
+            due
         });
         self.answer_all(due);
         drop(self.parking.take(|state| state.remove_where(|held| !held.handle.is_wanted())));

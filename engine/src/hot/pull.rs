@@ -54,7 +54,13 @@ impl HotPath {
         self.note_progress(&pull, &answer, true);
         if let Some(hold) = hold.filter(|_| !frame.is_oneway() && self.parking.has_room()) {
             let deadline = Instant::now() + hold;
-            self.park(HeldPull { pull: pull.into_owned(), allowed, handle: out.hold(frame), deadline });
+            self.park(HeldPull {
+                pull: pull.into_owned(),
+                allowed,
+                handle: out.hold(frame),
+                deadline,
+                passed_since: None,
+            });
             return Ok(());
         }
         self.count_found(&pull, &answer);

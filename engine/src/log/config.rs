@@ -1,7 +1,7 @@
 //! What a store is told when it opens. Python owns the keys, their defaults and their meaning.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// When an append is acknowledged.
@@ -86,10 +86,13 @@ pub struct TransferLimit {
     pub count: usize,
 }
 
-#[cfg(test)]
+/// The delays of RocketMQ's 18 levels.
+const LEVELS_SECONDS: [i64; 18] =
+    [1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200];
+
 impl StoreConfig {
-    /// Small files, so that tests roll through many of them.
-    pub fn small(root: &std::path::Path) -> Self {
+    /// What `tailfin.config` says of a store that nobody configured, for programs without Python.
+    pub fn usual(root: &Path) -> Self {
         Self {
             commit_log_dir: root.join("commitlog"),
             queue_dir: root.join("consumequeue"),
@@ -98,12 +101,12 @@ impl StoreConfig {
             checkpoint_path: root.join("checkpoint"),
             abort_path: root.join("abort"),
             lock_path: root.join("lock"),
-            store_host: "127.0.0.1:10911".parse().unwrap(),
-            log_file_bytes: 64 * 1024,
-            queue_file_bytes: 20 * 64,
+            store_host: SocketAddr::from(([127, 0, 0, 1], 10911)),
+            log_file_bytes: 1 << 30,
+            queue_file_bytes: 6_000_000,
             queue_ext_file_bytes: None,
-            index_slots: 100,
-            index_entries: 400,
+            index_slots: 5_000_000,
+            index_entries: 20_000_000,
             index_enabled: true,
             index_safe: false,
             message_bytes_max: 4 << 20,
@@ -125,15 +128,30 @@ impl StoreConfig {
             warm_up: false,
             warm_up_flush_pages: 4096,
             page_cache_busy: Duration::from_secs(1),
-            transfer_memory: TransferLimit { bytes: 262_144, count: 32 },
-            transfer_disk: TransferLimit { bytes: 65_536, count: 8 },
+            transfer_memory: TransferLimit { bytes: 256 << 10, count: 32 },
+            transfer_disk: TransferLimit { bytes: 64 << 10, count: 8 },
             memory_ratio_percent: 40,
             query_results_max: 64,
             lmq: false,
             multi_dispatch: false,
             lmq_queues_max: 20_000,
-            delay_levels: vec![1_000, 5_000, 10_000],
+            delay_levels: LEVELS_SECONDS.map(|seconds| seconds * 1000).to_vec(),
             is_slave: false,
+        }
+    }
+}
+
+#[cfg(test)]
+impl StoreConfig {
+    /// Small files, so that tests roll through many of them.
+    pub fn small(root: &Path) -> Self {
+        Self {
+            log_file_bytes: 64 * 1024,
+            queue_file_bytes: 20 * 64,
+            index_slots: 100,
+            index_entries: 400,
+            delay_levels: vec![1_000, 5_000, 10_000],
+            ..Self::usual(root)
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The dispatcher: follows the log and makes what is confirmed consumable.
 
+use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering, fence};
@@ -281,16 +282,8 @@ impl Dispatcher {
             ),
         }
         self.derived.enqueue_light(recent, record, &properties)?;
-        if let Some(watch) = watch
-            && record.transaction_type().is_consumable()
-        {
-            watch.arrived(&Arrival {
-                topic: record.topic(),
-                queue_id: record.queue_id(),
-                queue_offset: record.queue_offset(),
-                tags: properties.tags,
-                properties: record.properties(),
-            });
+        if let Some(watch) = watch {
+            self.tell_arrival(watch, record, &properties);
         }
         if !self.index_stands()
             && let Err(error) = self.derived.index(record, &properties)
@@ -304,6 +297,25 @@ impl Dispatcher {
             );
         }
         Ok(())
+    }
+
+    /// Tell who waits for a record, in its own queue or in one that it names.
+    fn tell_arrival(&self, watch: &dyn Watch, record: &Record<'_>, properties: &DispatchProperties<'_>) {
+        if !record.transaction_type().is_consumable() {
+            return;
+        }
+        let own = (record.topic(), record.queue_id(), record.queue_offset());
+        for (topic, queue_id, queue_offset) in
+            iter::once(own).chain(self.derived.light_places(record, properties))
+        {
+            watch.arrived(&Arrival {
+                topic,
+                queue_id,
+                queue_offset,
+                tags: properties.tags,
+                properties: record.properties(),
+            });
+        }
     }
 
     /// Index what had to wait.

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from tailfin.broker import names
 from tailfin.message import Message
@@ -39,18 +40,20 @@ class Draft:
     @classmethod
     def again(cls, message: Message, **changes: object) -> "Draft":
         """Take a stored message up once more, with some things changed."""
-        draft = cls(
-            topic=message.topic,
-            queue_id=message.queue_id,
-            body=message.body,
-            properties=message.properties,
-            flag=message.flag,
-            sys_flag=message.sys_flag,
-            born_timestamp=message.born_timestamp,
-            born_host=message.born_host,
-            reconsume_times=message.reconsume_times,
-        )
-        return replace(draft, **changes)  # type: ignore[arg-type]  # the callers name fields
+        fields: dict[str, Any] = {
+            "topic": message.topic,
+            "queue_id": message.queue_id,
+            "body": message.body,
+            "flag": message.flag,
+            "sys_flag": message.sys_flag,
+            "born_timestamp": message.born_timestamp,
+            "born_host": message.born_host,
+            "reconsume_times": message.reconsume_times,
+        }
+        if "properties" not in changes:
+            fields["properties"] = message.properties
+        fields.update(changes)
+        return cls(**fields)
 
     def delayed(self, level: int, level_max: int) -> "Draft":
         """Send the message through the schedule topic, from where it goes on after the level's delay."""

@@ -37,7 +37,7 @@ def parse(text: str) -> dict[str, str]:
 
 def text(pairs: Mapping[str, str]) -> str:
     """Write properties text, a line each."""
-    return "".join(f"{_escape(key, ' =:#!')}={_escape(value, '')}\n" for key, value in pairs.items())
+    return "".join(f"{_escape(key, _IN_KEY)}={_escape(value, _IN_VALUE)}\n" for key, value in pairs.items())
 
 
 def changed(before: str, pairs: Mapping[str, str]) -> str:
@@ -58,10 +58,16 @@ def changed(before: str, pairs: Mapping[str, str]) -> str:
     return "".join(kept) + text(pairs)
 
 
-def _escape(plain: str, special: str) -> str:
-    names = {value: f"\\{name}" for name, value in _NAMED.items()}
-    names |= {each: f"\\{each}" for each in "\\" + special}
-    escaped = "".join(names.get(each, each) for each in plain)
+def _escapes(special: str) -> dict[int, str]:
+    named = {ord(value): f"\\{name}" for name, value in _NAMED.items()}
+    return named | {ord(each): f"\\{each}" for each in "\\" + special}
+
+
+_IN_KEY, _IN_VALUE = _escapes(" =:#!"), _escapes("")
+
+
+def _escape(plain: str, escapes: dict[int, str]) -> str:
+    escaped = plain.translate(escapes)
     return f"\\{escaped}" if escaped.startswith(" ") else escaped
 
 

@@ -188,8 +188,15 @@ def respelt(key: str, names: Iterable[str]) -> str | None:
     return next((each for each in spellings if each in names), None)
 
 
+_NEAR_LENGTH = 3
+"""A key that was meant is at most so much longer or shorter than what was written."""
+_SHOWN_LENGTH = 100
+
+
 def unknown(key: str, names: Iterable[str]) -> str:
     """Say that nobody knows a key, and which one was probably meant."""
-    folded = {name.lower(): name for name in [*KNOWN, *names]}
+    # Comparing takes long: with all names it would hold others up who ask while somebody guesses keys.
+    folded = {name.lower(): name for name in [*KNOWN, *names] if abs(len(name) - len(key)) <= _NEAR_LENGTH}
     near = difflib.get_close_matches(key.lower(), folded, n=1)
-    return f"unknown setting {key!r}" + (f"; did you mean {folded[near[0]]!r}?" if near else "")
+    shown = key if len(key) <= _SHOWN_LENGTH else key[:_SHOWN_LENGTH] + "..."
+    return f"unknown setting {shown!r}" + (f"; did you mean {folded[near[0]]!r}?" if near else "")

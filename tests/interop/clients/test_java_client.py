@@ -100,7 +100,7 @@ def test_reading_keeps_properties_and_adds_the_queue_s_bounds(java: Java) -> Non
         assert message["flag"] == int(message["keys"].removeprefix("key-"))
 
 
-@pytest.mark.shows("U-06", "PL-21")
+@pytest.mark.shows("U-06", "U-11", "U-12", "PL-21")
 def test_a_concurrent_consumer_gets_every_message_once(java: Java) -> None:
     line = saw(java, "push_concurrent")
     assert_same(line["received"], line["sent"])

@@ -93,7 +93,7 @@ def test_a_delayed_message_keeps_its_own_properties(java: Java) -> None:
     properties = first["properties"]
     assert properties.keys() - {"CONSUME_START_TIME"} == GIVEN | READ | WAITED | {"DELAY"}
     assert (properties["DELAY"], properties["REAL_TOPIC"]) == ("1", first["topic"])
-    assert properties["REAL_QID"] == str(first["queue"])
+    assert (properties["REAL_QID"], properties["WAIT"]) == (str(first["queue"]), "true")
 
 
 @pytest.mark.shows("RT-02")

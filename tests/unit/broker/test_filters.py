@@ -8,6 +8,7 @@ import pytest
 
 from tailfin.broker.bloom import BloomFilter
 from tailfin.broker.filters import ConsumerFilters
+from tailfin.broker.rulebook import tag_codes
 from tailfin.config.broker import BrokerConfig
 from tailfin.wire.bodies.clients import CheckClientRequestBody, SubscriptionData
 from tailfin.wire.codes import Code, ResponseCode
@@ -70,6 +71,21 @@ async def test_a_held_pull_is_woken_by_a_message_that_matches_and_by_no_other(tm
         assert broker.hot.held_pulls() == 1
         await talker.send("T", b"2", properties={"a": "2"})
         assert bodies(await held) == [b"2"]
+
+
+@pytest.mark.shows("PL-19")
+@in_loop
+async def test_a_held_pull_moves_on_past_messages_that_do_not_match(tmp_path: Path) -> None:
+    async with running(tmp_path, **ON) as (_, broker, talker):
+        await send_all(talker, "1")
+        await talker.beat(topics={"T": "a = '2'"}, kind=SQL)
+        held = asyncio.create_task(
+            talker.pull("T", subscription=None, version=1, kind=SQL, offset=1, hold_ms=60_000)
+        )
+        await until(broker.hot.held_pulls, "the pull is held")
+        await send_all(talker, "1")
+        answer = await held
+        assert (answer.code, answer.fields["nextBeginOffset"]) == (ResponseCode.PULL_RETRY_IMMEDIATELY, "2")
 
 
 @in_loop
@@ -145,6 +161,19 @@ async def test_a_filter_older_than_the_one_kept_changes_nothing(tmp_path: Path) 
         assert kept.data.dead
         await talker.beat(topics={"T": "a = '2'"}, kind=SQL, version=3)
         assert bodies(await talker.pull("T", subscription=None, version=3, kind=SQL)) == [b"1"]
+
+
+@in_loop
+async def test_a_filter_that_fell_behind_its_subscription_is_called_not_latest(tmp_path: Path) -> None:
+    async with running(tmp_path, **ON) as (_, _, talker):
+        await send_all(talker, "1")
+        await talker.beat(topics={"T": "a = '1'"}, kind=SQL, version=1)
+        # An empty expression is none, and leaves the filter as it was.
+        empty = await talker.beat(topics={"T": ""}, kind=SQL, version=9)
+        assert empty.code == ResponseCode.SUBSCRIPTION_PARSE_FAILED
+        late = await talker.pull("T", subscription=None, version=9, kind=SQL)
+        assert late.code == ResponseCode.FILTER_DATA_NOT_LATEST
+        assert bodies(await talker.pull("T", subscription=None, version=1, kind=SQL)) == [b"1"]
 
 
 @in_loop
@@ -267,3 +296,8 @@ def test_half_a_character_is_refused_like_any_wrong_text(
 def test_bloom_settings_give_rocketmqs_sizes(error: int, entries: int, hashes: int, bits: int) -> None:
     bloom = BloomFilter.of(error, entries)
     assert (bloom.hashes, bloom.bits) == (hashes, bits)
+
+
+def test_tags_of_a_class_filter_are_not_the_brokers_to_judge() -> None:
+    assert tag_codes(SubscriptionData(topic="T", tags_set=["A"], class_filter_mode=True)) == []
+    assert tag_codes(SubscriptionData(topic="T", tags_set=["A"])) == [65]

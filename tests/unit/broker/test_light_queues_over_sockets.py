@@ -32,6 +32,7 @@ async def test_message_is_pulled_from_each_light_queue_that_it_names(tmp_path: P
         assert not any("%LMQ%" in (topic.topic_name or "") for topic in broker.topics.all())
 
 
+@pytest.mark.shows("RD-17")
 @in_loop
 async def test_waiting_reader_of_a_light_queue_is_woken_by_its_message(tmp_path: Path) -> None:
     async with running(tmp_path, **LIGHT) as (_, broker, talker):
@@ -46,7 +47,8 @@ async def test_waiting_reader_of_a_light_queue_is_woken_by_its_message(tmp_path:
             await eventually(held)
             assert await dispatch(sender, "%LMQ%a", body=b"new") == OK
 
-        pull = talker.pull("%LMQ%a", "%LMQ%readers", offset=1, hold_ms=15_000)
+        # Held for longer than this test has: only an arrival ends it.
+        pull = talker.pull("%LMQ%a", "%LMQ%readers", offset=1, hold_ms=60_000)
         found, _ = await asyncio.gather(pull, send_when_held())
         assert [message.body for message in messages(found.body)] == [b"new"]
         await sender.client.stop()

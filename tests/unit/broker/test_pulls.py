@@ -182,3 +182,16 @@ async def test_group_too_far_behind_may_not_consume_any_more(tmp_path: Path) -> 
         refused = await talker.pull("T", "Slow")
         assert (refused.code, refused.fields["forbiddenType"]) == (ResponseCode.NO_PERMISSION, "2")
         assert (await talker.pull("T", "Quick")).code == OK
+
+
+@pytest.mark.shows("U-11", "U-12")
+@in_loop
+async def test_a_receiver_sees_the_key_that_tells_a_message_sent_twice(tmp_path: Path) -> None:
+    async with running(tmp_path) as (_, _, talker):
+        for unique in ("u1", "u2"):
+            sent = await talker.send("ons_test", properties={"KEYS": "ORDERID_100", "UNIQ_KEY": unique})
+            assert sent.code == OK
+            assert sent.fields["msgId"]
+        first, second = await talker.read("ons_test", 2)
+        assert first.keys == second.keys == "ORDERID_100"
+        assert first.message_id != second.message_id

@@ -54,6 +54,25 @@ async def test_message_that_failed_too_often_is_a_dead_letter(tmp_path: Path, fi
         assert (dead.read_queue_nums, dead.perm) == (1, 6)
 
 
+@pytest.mark.shows("DQ-03", "X-06")
+@in_loop
+async def test_dead_letter_is_not_consumed_as_usual_and_kept_like_any_message(tmp_path: Path) -> None:
+    async with running(tmp_path) as (_, broker, talker):
+        await talker.send("T", b"hopeless")
+        await talker.beat("G", {"T": "*", "%RETRY%G": "*"})
+        await talker.ask(Code.CONSUMER_SEND_MSG_BACK, {"offset": 0, "group": "G", "delayLevel": -1})
+        (dead,) = await talker.read("%DLQ%G", 1)
+        assert dead.body == b"hopeless"
+        # Its members subscribe to no such topic, and get it from none of theirs.
+        refused = await talker.pull("%DLQ%G", subscription=None, version=1)
+        assert refused.code == ResponseCode.SUBSCRIPTION_NOT_EXIST
+        again = await talker.pull("%RETRY%G", subscription=None, version=1)
+        assert again.code == ResponseCode.PULL_NOT_FOUND
+        # It lies in the one log, whose files go after three days.
+        assert dead.physical_offset < broker.store.max_physical_offset
+        assert broker.settings.store.fileReservedTime == 72
+
+
 @in_loop
 async def test_handing_back_what_is_not_there_is_refused(tmp_path: Path) -> None:
     async with running(tmp_path, autoCreateSubscriptionGroup=False) as (_, _, talker):

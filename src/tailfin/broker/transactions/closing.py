@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tailfin.broker.storing import Draft
@@ -32,7 +33,7 @@ Result = Appended | AppendRefused | None
 class Closer:
     """Writes closings; those that come while a write is under way share the next one."""
 
-    def __init__(self, store: Store, ledger: Ledger, op_bytes_max: int) -> None:
+    def __init__(self, store: Store, ledger: Ledger, op_bytes_max: Callable[[], int]) -> None:
         self._store = store
         self._ledger = ledger
         self._op_bytes_max = op_bytes_max
@@ -61,12 +62,12 @@ class Closer:
 
     def _next_unit(self) -> list[tuple[Closing, asyncio.Future[Result]]]:
         unit: list[tuple[Closing, asyncio.Future[Result]]] = []
-        body_bytes = op_bytes = 0
+        body_bytes, op_bytes, op_bytes_max = 0, 0, self._op_bytes_max()
         while self._waiting and len(unit) < MESSAGES_MAX:
             closing, _ = self._waiting[0]
             body_bytes += len(closing.successor.body) if closing.successor else 0
             op_bytes += len(halves.op_body([closing.offset]))
-            if unit and (body_bytes > BODY_BYTES_MAX or op_bytes > self._op_bytes_max):
+            if unit and (body_bytes > BODY_BYTES_MAX or op_bytes > op_bytes_max):
                 break
             unit.append(self._waiting.popleft())
         return unit

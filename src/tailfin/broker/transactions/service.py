@@ -24,7 +24,7 @@ class Transactions:
         self._broker = broker
         self.ledger = Ledger(broker.store, broker.offsets)
         self.counts = OpenCounts(broker.config_folder, broker.hot)
-        self.closer = Closer(broker.store, self.ledger, broker.config.transactionOpMsgMaxSize)
+        self.closer = Closer(broker.store, self.ledger, lambda: broker.config.transactionOpMsgMaxSize)
         self.checks = Checks(broker, self.ledger, self.closer, self.counts)
         broker.offsets.before_write = self.ledger.publish
 

@@ -37,6 +37,7 @@ public final class ClientScenarios {
         PushScenarios.addTo(scenarios);
         OffsetScenarios.addTo(scenarios);
         PullScenarios.addTo(scenarios);
+        FilterScenarios.addTo(scenarios);
         ProducerScenarios.addTo(scenarios);
         AdminScenarios.addTo(scenarios);
         return scenarios;

@@ -1,30 +1,42 @@
 package tailfin;
 
 import java.util.Iterator;
+import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** Writes maps, lists, texts, numbers and truths as JSON on one line. */
+/** JSON on one line: an object made name by name, or any maps, lists, texts, numbers and truths. */
 final class Json {
-    private final StringBuilder out = new StringBuilder();
+    private final Map<String, Object> fields = new LinkedHashMap<>();
 
-    private Json() {
+    static Json kind(String kind) {
+        return new Json().put("kind", kind);
+    }
+
+    Json put(String name, Object value) {
+        fields.put(name, value);
+        return this;
+    }
+
+    @Override
+    public String toString() {
+        return text(fields);
     }
 
     static String text(Object value) {
-        Json json = new Json();
-        json.write(value);
-        return json.out.toString();
+        StringBuilder out = new StringBuilder();
+        write(value, out);
+        return out.toString();
     }
 
-    private void write(Object value) {
+    private static void write(Object value, StringBuilder out) {
         if (value instanceof Map<?, ?> map) {
             out.append('{');
             Iterator<? extends Map.Entry<?, ?>> entries = map.entrySet().iterator();
             while (entries.hasNext()) {
                 Map.Entry<?, ?> entry = entries.next();
-                quote(String.valueOf(entry.getKey()));
+                quote(String.valueOf(entry.getKey()), out);
                 out.append(':');
-                write(entry.getValue());
+                write(entry.getValue(), out);
                 out.append(entries.hasNext() ? "," : "");
             }
             out.append('}');
@@ -32,18 +44,18 @@ final class Json {
             out.append('[');
             Iterator<?> items = list.iterator();
             while (items.hasNext()) {
-                write(items.next());
+                write(items.next(), out);
                 out.append(items.hasNext() ? "," : "");
             }
             out.append(']');
         } else if (value == null || value instanceof Number || value instanceof Boolean) {
             out.append(value);
         } else {
-            quote(value.toString());
+            quote(value.toString(), out);
         }
     }
 
-    private void quote(String text) {
+    private static void quote(String text, StringBuilder out) {
         out.append('"');
         for (int i = 0; i < text.length(); i++) {
             char c = text.charAt(i);

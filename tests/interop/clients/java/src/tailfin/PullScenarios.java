@@ -26,7 +26,7 @@ final class PullScenarios {
         scenarios.put("lite_assign", PullScenarios::liteAssign);
     }
 
-    private static Map<String, Object> described(PullResult result) {
+    static Map<String, Object> described(PullResult result) {
         Map<String, Object> seen = new LinkedHashMap<>();
         seen.put("status", result.getPullStatus().name());
         seen.put("next", result.getNextBeginOffset());
@@ -71,7 +71,7 @@ final class PullScenarios {
         saw.put("storedAfter", reader.fetchConsumeOffset(queue, true));
     }
 
-    private static boolean ends(Scene scene, MessageQueue queue, long end) {
+    static boolean ends(Scene scene, MessageQueue queue, long end) {
         try {
             return scene.reader().maxOffset(queue) == end;
         } catch (Exception e) {

@@ -1,0 +1,255 @@
+//! The walk over the log's records, and what follows from each.
+
+use std::sync::Arc;
+use std::thread;
+
+use super::Recovery;
+use super::signs::{ends_in_zeros, is_damaged_blank, is_unused};
+use crate::error::Result;
+use crate::log::clock::is_far_ahead;
+use crate::log::derived::Taken;
+use crate::log::notes::Level;
+use crate::log::queue::ConsumeQueue;
+use crate::log::rebuild::{Lacking, QueueKey, skip_unplaceable};
+use crate::log::reindex::Reindex;
+use crate::log::segment::Segment;
+use crate::message::{BadRecord, DispatchProperties, Found, PropertyCrc, Record, blank_head, look};
+
+/// What stands at a position, judged as recovery must.
+enum Judged<'a> {
+    Record(Record<'a>),
+    /// Well-formed, but the body is not what was stored.
+    Corrupt(Record<'a>),
+    Blank,
+    /// The mark at a file's end, with a damaged size or magic.
+    DamagedBlank,
+    /// The log ends here; with damage if there is a reason.
+    End(Option<BadRecord>),
+}
+
+/// Where the scan of the log ended.
+pub(super) struct Tail {
+    pub(super) end: u64,
+    /// The latest store time, and the one before it.
+    timestamps: [i64; 2],
+    pub(super) records: u64,
+    pub(super) damage: Option<String>,
+}
+
+impl Tail {
+    fn count(&mut self, record: &Record<'_>) {
+        let [latest, second] = self.timestamps;
+        let time = record.store_timestamp();
+        self.timestamps = [latest.max(time), second.max(latest.min(time))];
+        self.end += record.size() as u64;
+        self.records += 1;
+    }
+
+    /// The store time after which the log goes on.
+    pub(super) fn timestamp(&self) -> i64 {
+        let [latest, second] = self.timestamps;
+        if is_far_ahead(latest) && !is_far_ahead(second) { second } else { latest }
+    }
+}
+
+impl Recovery<'_> {
+    /// Check the records from `start` on, and derive queues and index from them.
+    pub(super) fn scan(&self, start: u64, lacking: &mut Lacking) -> Result<Tail> {
+        let queues_from = if self.clean { self.queue_end().max(self.log.min_offset()) } else { start };
+        if !self.clean {
+            for queue in self.derived.queues.all() {
+                queue.truncate_physical(start.cast_signed())?;
+            }
+            lacking.only_before(start);
+        }
+        thread::scope(|scope| {
+            let mut reindex = Reindex::begin(scope, self.log, self.derived);
+            let tail = self.scan_records(start, queues_from, lacking, &mut reindex)?;
+            reindex.finish()?;
+            Ok(tail)
+        })
+    }
+
+    fn scan_records(
+        &self,
+        start: u64,
+        queues_from: u64,
+        lacking: &mut Lacking,
+        reindex: &mut Reindex<'_>,
+    ) -> Result<Tail> {
+        let mut tail = Tail { end: start, timestamps: [0; 2], records: 0, damage: None };
+        let mut holding: Option<Arc<Segment>> = None;
+        loop {
+            if holding.as_ref().is_none_or(|segment| segment.end() <= tail.end) {
+                holding = self.log.segment_of(tail.end);
+            }
+            let Some(segment) = &holding else { break };
+            let position = tail.end - segment.start();
+            match self.judge(segment, position) {
+                Judged::Record(record)
+                    if ends_in_zeros(&record)
+                        && !self.goes_on_after(segment, position + record.size() as u64) =>
+                {
+                    tail.damage = Some("the last message was not written to its end".into());
+                    break;
+                }
+                Judged::Record(record) => {
+                    self.derive(&record, queues_from, lacking, reindex)?;
+                    tail.count(&record);
+                }
+                Judged::Corrupt(record) if self.goes_on_after(segment, position + record.size() as u64) => {
+                    self.notes.say(
+                        Level::Error,
+                        format!(
+                            "{}: the message at offset {} (topic {}, queue {}, offset {}) fails its checksum; \
+                             it stays in place, but reading it will be refused",
+                            segment.path().display(),
+                            tail.end,
+                            String::from_utf8_lossy(record.topic()),
+                            record.queue_id(),
+                            record.queue_offset()
+                        ),
+                    );
+                    self.derive(&record, queues_from, lacking, reindex)?;
+                    tail.count(&record);
+                }
+                Judged::Corrupt(_) => {
+                    tail.damage = Some("the last message fails its checksum".into());
+                    break;
+                }
+                Judged::Blank => tail.end = segment.end(),
+                Judged::DamagedBlank => {
+                    self.mend_blank(segment, position)?;
+                    tail.end = segment.end();
+                }
+                Judged::End(damage) => {
+                    tail.damage = damage.map(|bad| bad.to_string());
+                    break;
+                }
+            }
+            segment.map().check()?;
+        }
+        Ok(tail)
+    }
+
+    fn judge<'a>(&self, segment: &'a Segment, position: u64) -> Judged<'a> {
+        let config = &self.log.config;
+        if is_unused(segment, position) {
+            return Judged::End(None);
+        }
+        match look(segment.bytes(position as usize..segment.size() as usize)) {
+            Ok(Found::Record(record))
+                if record.physical_offset() != (segment.start() + position).cast_signed() =>
+            {
+                Judged::End(Some(BadRecord::Misplaced(record.physical_offset())))
+            }
+            Ok(Found::Record(record)) => {
+                let intact = if config.verify_property_crc {
+                    record.property_crc_state() == PropertyCrc::Intact
+                } else {
+                    !config.check_crc_on_recover || record.body_is_intact()
+                };
+                if intact { Judged::Record(record) } else { Judged::Corrupt(record) }
+            }
+            Ok(Found::Blank { size }) if size as u64 == segment.size() - position => Judged::Blank,
+            Ok(Found::Nothing) => Judged::End(None),
+            _ if is_damaged_blank(segment, position) => Judged::DamagedBlank,
+            Ok(Found::Blank { size }) => Judged::End(Some(BadRecord::ShortBlank(size))),
+            Err(bad) => Judged::End(Some(bad)),
+        }
+    }
+
+    fn mend_blank(&self, segment: &Segment, position: u64) -> Result<()> {
+        if let Some(head) = blank_head((segment.size() - position) as usize) {
+            segment.overwrite(position, &head)?;
+        }
+        self.notes.say(
+            Level::Warning,
+            format!(
+                "{}: the mark at position {position}, that the rest of the file is unused, was damaged and is \
+                 mended",
+                segment.path().display()
+            ),
+        );
+        Ok(())
+    }
+
+    fn goes_on_after(&self, segment: &Segment, position: u64) -> bool {
+        position < segment.size()
+            && matches!(self.judge(segment, position), Judged::Record(_) | Judged::Blank)
+    }
+
+    fn derive(
+        &self,
+        record: &Record<'_>,
+        queues_from: u64,
+        lacking: &mut Lacking,
+        reindex: &mut Reindex<'_>,
+    ) -> Result<()> {
+        let offset = record.physical_offset().cast_unsigned();
+        // The index itself takes its last record again: after a crash some of its keys may be missing.
+        let is_indexed = self.clean && record.physical_offset() <= self.index_last;
+        if self.derived.index.is_some() && !is_indexed {
+            reindex.add(offset..offset + record.size() as u64);
+        }
+        if offset < queues_from {
+            if record.transaction_type().is_consumable() {
+                self.check_queued(record, lacking);
+            }
+            return Ok(());
+        }
+        let properties = DispatchProperties::for_dispatch(record.properties());
+        let taken = self
+            .enqueue(record, &properties, queues_from, lacking)
+            .and_then(|()| self.derived.enqueue_light(&mut self.recent.borrow_mut(), record, &properties));
+        skip_unplaceable(taken, record, self.notes)
+    }
+
+    /// See whether a record that should be in its queue is.
+    fn check_queued(&self, record: &Record<'_>, lacking: &mut Lacking) {
+        let mut recent = self.recent.borrow_mut();
+        let queue = recent.find(&self.derived.queues, record.topic(), record.queue_id());
+        if queue.is_none_or(|queue| queue.max_offset() <= record.queue_offset()) {
+            let from = queue.map_or(0, |queue| queue.max_physical_offset().max(0));
+            lacking.note(QueueKey::of(record), from.cast_unsigned());
+        }
+    }
+
+    fn enqueue(
+        &self,
+        record: &Record<'_>,
+        properties: &DispatchProperties<'_>,
+        queues_from: u64,
+        lacking: &mut Lacking,
+    ) -> Result<()> {
+        if lacking.has(record.topic(), record.queue_id()) {
+            return Ok(());
+        }
+        let mut recent = self.recent.borrow_mut();
+        // A queue without units takes any number for its first.
+        let begins_at = match recent.find(&self.derived.queues, record.topic(), record.queue_id()) {
+            Some(queue) if queue.max_physical_offset() >= 0 => None,
+            empty => Some(empty.map_or(0, ConsumeQueue::max_offset)),
+        };
+        let may_have_expired = self.log.min_offset() > 0 && queues_from == self.log.min_offset();
+        if begins_at.is_some_and(|begin| begin != record.queue_offset()) && !may_have_expired {
+            // What comes before may be in the part that is not scanned. Or damage gave a message to another queue.
+            lacking.note(QueueKey::of(record), 0);
+            return Ok(());
+        }
+        let taken = self.derived.enqueue(&mut recent, record, properties)?;
+        match taken {
+            Taken::Yes => {}
+            Taken::Gap { .. } => {
+                let queue = self.derived.queues.get_or_create(record.topic(), record.queue_id())?;
+                lacking.note(QueueKey::of(record), queue.max_physical_offset().max(0).cast_unsigned());
+            }
+            // One of two messages has a wrong number; only the messages around them can tell which.
+            Taken::Conflict => {
+                self.derived.queues.get_or_create(record.topic(), record.queue_id())?.destroy()?;
+                lacking.note(QueueKey::of(record), 0);
+            }
+        }
+        Ok(())
+    }
+}
