@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tailfin._engine import Message, java_hash
+from tailfin._engine import Message, SqlFilter, java_hash
 from tailfin.wire import frame
 from tailfin.wire.frame import Frame
 from tests.unit.hot.node import (
@@ -285,3 +285,26 @@ def test_a_oneway_pull_gets_no_answer(node: Node, client: Client) -> None:
     client.post(PULL, pull_fields(queueOffset=1, sysFlag=2), flag=2)
     assert client.pull().code == 0
     assert node.hot.held_pulls() == 0
+
+
+@pytest.mark.parametrize("ext", [False, True], ids=["plain queue", "queue with extension"])
+@pytest.mark.shows("FI-02")
+def test_filters_by_properties_are_judged_without_python(tmp_path: Path, ext: bool) -> None:
+    settings = {"enableConsumeQueueExt": ext}
+    with (
+        running(tmp_path / "store", store=settings, enablePropertyFilter=True) as node,
+        node.client() as client,
+    ):
+        for number in range(6):
+            node.store.append(TOPIC, b"%d" % number, 0, properties={"n": str(number)})
+        assert node.store.max_offset(TOPIC, 0) == 6
+        node.subscribe(sql=SqlFilter("n BETWEEN 2 AND 3"))
+        assert bodies(client.pull()) == [b"2", b"3"]
+        own = {"sysFlag": OWN_FILTER, "subscription": "n > 4", "expressionType": "SQL92"}
+        assert bodies(client.pull(**own)) == [b"5"]
+        nothing = client.pull(**{**own, "subscription": "n > 5"})
+        assert place(nothing) == (20, "NO_MATCHED_MESSAGE", 6)
+        wrong = client.post(PULL, pull_fields(**{**own, "subscription": "n >"}))
+        request = node.next_request()
+        node.server.answer(request, 23)
+        assert client.reply(wrong).code == 23

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tailfin.broker.names import HALF_TOPIC, OP_TOPIC, SCHEDULE_TOPIC
+from tailfin.broker.names import HALF_TOPIC, OP_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC
 from tailfin.wire.codes import Code, ResponseCode
 from tests.unit.broker.talking import OK
 from tests.unit.broker.transactions.acting import COMMIT, ROLLBACK, UNKNOWN, acting, now_ms, open_halves
@@ -159,6 +159,19 @@ async def test_delay_begins_with_the_commit(tmp_path: Path) -> None:
         assert (await producer.end(half, COMMIT)).code == OK, "the waiting message counts as committed"
         (message,) = await producer.ordered()
         assert (message.unique_key, message.topic) == ("U", "Orders")
+        assert broker.store.max_offset("Orders", 1) == 1
+
+
+@in_loop
+async def test_time_that_a_message_asks_for_counts_from_the_commit(tmp_path: Path) -> None:
+    async with acting(tmp_path, timerWheelEnable=True) as (broker, producer):
+        half = await producer.prepare(TIMER_DELAY_MS="1200", UNIQ_KEY="U")
+        assert broker.store.max_offset(TIMER_TOPIC, 0) == 0
+        assert (await producer.end(half, COMMIT)).code == OK
+        assert broker.store.max_offset(TIMER_TOPIC, 0) == 1
+        assert (await producer.end(half, COMMIT)).code == OK, "the waiting message counts as committed"
+        (message,) = await producer.ordered()
+        assert (message.unique_key, message.sys_flag & 0xC) == ("U", 8)
         assert broker.store.max_offset("Orders", 1) == 1
 
 
