@@ -22,6 +22,7 @@ pub mod flush;
 mod fork;
 pub mod index;
 pub mod keeper;
+pub mod lookup;
 pub mod mapping;
 pub mod markers;
 mod mend;

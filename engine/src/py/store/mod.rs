@@ -22,8 +22,9 @@ use super::options::store_config;
 use super::read::ReadResult;
 use crate::log::filter::{MessageFilter, TagFilter};
 use crate::log::flags::Flag;
+use crate::log::lookup::Indexed;
 use crate::log::notes::Notes;
-use crate::log::read::{Indexed, ReadRequest};
+use crate::log::read::ReadRequest;
 use crate::log::store::Store;
 use crate::message::{Draft, batch};
 
