@@ -26,6 +26,7 @@ FAR_S = (3 * 3600, 2 * 86_400)
 SLOWEST_FILL = 8_000
 """Messages a second that every side can take; due times follow from it."""
 MARGIN_S = 15
+TRIES = 50
 DELIVERY_S_MAX = 900
 Properties = tuple[tuple[str, str], ...]
 
@@ -34,16 +35,17 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def fill(broker: Broker, topic: str, count: int, asked: list[Properties]) -> None:
-    """Send messages, as many of each kind."""
-    common = {"mode": "send", "topic": topic, "connections": 4, "in_flight": 32}
+def fill(broker: Broker, topic: str, count: int, asked: list[Properties], **options: object) -> None:
+    """Send messages, as many of each kind; what a busy broker refused is sent again."""
+    common = {"mode": "send", "topic": topic, "connections": 4, "in_flight": 32, **options}
     for place, properties in enumerate(asked):
-        share = count * (place + 1) // len(asked) - count * place // len(asked)
-        if not share:
-            continue
-        done = measured(broker, "fill", properties=properties, count=share, **common)
-        if done["refused"]:
-            raise DifferentWork(f"the {broker.side} broker refused waiting messages: {done['refused']}")
+        left = count * (place + 1) // len(asked) - count * place // len(asked)
+        for _ in range(TRIES):
+            if left:
+                done = measured(broker, "fill", properties=properties, count=left, **common)
+                left = sum(done["refused"].values())
+        if left:
+            raise DifferentWork(f"the {broker.side} broker refuses waiting messages: {done['refused']}")
 
 
 def begun(broker: Broker, topic: str) -> float:
@@ -89,13 +91,10 @@ def lateness(session: Session, case: Case) -> None:
         with brokers.running(side, session.data / side, {"messageDelayLevel": NEAR_LEVELS}) as broker:
             begun(broker, "Levels")
             topics.create(broker.address, "Timers", QUEUES)
-            steady = {"mode": "send", "rate": rate, "connections": 1, "in_flight": 256}
             found: dict[str, list[int]] = {"Levels": [], "Timers": []}
             for topic, asked in (("Levels", ("DELAY", "2")), ("Timers", ("TIMER_DELAY_MS", "2000"))):
                 count = int(rate) * seconds
-                done = measured(broker, "steady", topic=topic, properties=(asked,), count=count, **steady)
-                if done["refused"]:
-                    raise DifferentWork(f"the {side} broker refused waiting messages: {done['refused']}")
+                fill(broker, topic, count, [(asked,)], rate=rate, connections=1, in_flight=256)
                 wait_delivered(broker, topic, count)
                 found[topic] = [_late_ms(message) for message in read(broker.address, topic)]
         return [
@@ -119,7 +118,7 @@ def _percentiles(late: list[int]) -> Figures:
 def due_at_once(session: Session, case: Case) -> None:
     """Let a million messages be due at one moment: timed to it, and of a level while the broker was down."""
     count = session.amount(1_000_000, 4_000)
-    margin = count // SLOWEST_FILL + session.amount(MARGIN_S, 5)
+    margin = count // SLOWEST_FILL + MARGIN_S
 
     def turn(side: str) -> list[Figures]:
         return [_levels_at_once(session, side, count, margin), _timers_at_once(session, side, count, margin)]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tailfin.broker import names
 from tailfin.broker.storing import DELAY, REAL_QUEUE, REAL_TOPIC, Draft
+from tailfin.broker.transactions.halves import KIND_BITS, ROLLBACK
 from tailfin.wire.codes import ResponseCode
 from tailfin.wire.error import RemotingError
 
@@ -23,6 +24,7 @@ OUT_MS = "TIMER_OUT_MS"
 RECALLS = "TIMER_DEL_UNIQKEY"
 ASKS = (DELAY_S, DELAY_MS, DELIVER_MS)
 """How a message asks to be timed; the first that it has counts."""
+PREPARED_BITS = 0x4
 NO_LIMIT = 2**31 - 1
 
 
@@ -61,6 +63,8 @@ class Waiting:
         Raises:
             RemotingError: it asks for a time that it cannot have.
         """
+        if draft.sys_flag & KIND_BITS in (PREPARED_BITS, ROLLBACK):
+            return draft
         if (level := delay_level(draft)) > 0:
             plain = {name: value for name, value in draft.properties.items() if name not in ASKS}
             return replace(draft, properties=plain).delayed(level, self._broker.schedule.level_max)
@@ -95,6 +99,8 @@ class Waiting:
     def _make_way(self, out: int) -> None:
         """Refuse when too many wait for the same moment; beyond the limit first some, then all."""
         most = self._broker.settings.store.timerCongestNumEachSlot
+        if most == NO_LIMIT:
+            return
         waiting = self._broker.timers.waiting_at(out)
         if waiting > most + random.random() * most:
             raise RemotingError(

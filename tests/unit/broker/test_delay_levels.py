@@ -6,6 +6,7 @@ import pytest
 
 from tailfin.broker.app import Broker
 from tailfin.broker.recall import Handle
+from tailfin.broker.storing import Draft
 from tailfin.wire import fastjson
 from tests.unit.broker.talking import OK, eventually, running
 from tests.unit.loops import in_loop
@@ -59,6 +60,27 @@ async def test_usual_waiting_messages_are_stored_without_python(tmp_path: Path) 
                 properties = message.properties
                 assert (properties["REAL_TOPIC"], properties["REAL_QID"]) == ("T", "2")
                 assert ("TIMER_OUT_MS" in properties) == (topic != SCHEDULE)
+
+
+@pytest.mark.shows("DL-11")
+@in_loop
+async def test_a_hook_is_told_that_a_message_waits(tmp_path: Path) -> None:
+    kinds: list[str] = []
+    async with running(tmp_path, messageDelayLevel="1h") as (_, broker, talker):
+        await talker.send("T")
+        broker.hooks.on_send("T", before=lambda context: kinds.append(context.kind))
+        for asked in ({}, {"DELAY": "1"}, {"TIMER_DELAY_SEC": "60"}, {"__STARTDELIVERTIME": "1"}):
+            assert (await talker.send("T", properties=asked)).code == OK
+    assert kinds == ["Normal_Msg", "Delay_Msg", "Delay_Msg", "Delay_Msg"]
+
+
+@pytest.mark.shows("DL-10")
+@pytest.mark.parametrize(("flag", "waits"), [(0x0, True), (0x4, False), (0x8, True), (0xC, False)])
+@in_loop
+async def test_halves_and_what_was_rolled_back_do_not_wait(tmp_path: Path, flag: int, waits: bool) -> None:
+    async with running(tmp_path, messageDelayLevel="1h") as (_, broker, _talker):
+        draft = Draft(topic="T", queue_id=0, body=b"x", sys_flag=flag, properties={"DELAY": "1"})
+        assert (broker.waiting.placed(draft).topic == SCHEDULE) == waits
 
 
 @pytest.mark.shows("DL-04", "DL-05", "DL-06")

@@ -1,6 +1,7 @@
 use super::*;
 use crate::delay::levels::{Levels, Order, Progress};
 use crate::log::clock::now_ms;
+use crate::log::queue::Unit;
 
 const TOPIC: &str = "SCHEDULE_TOPIC_XXXX";
 /// What level 1 is in the configuration of these stores.
@@ -42,6 +43,21 @@ fn a_time_further_off_than_the_level_allows_does_not_hold_a_message() {
     wait(&store, "a", "T");
     // The clock was set back by an hour after the message was stored.
     assert_eq!(deliver(&levels, 0, now_ms() - 3_600_000, 10).offset, 1);
+}
+
+// shows: DL-08
+#[test]
+fn a_time_that_is_lost_is_computed_from_when_the_message_was_stored() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let levels = Levels::new(store.clone(), None).unwrap();
+    let stored = wait(&store, "a", "T").store_timestamp;
+    let queue = store.derived.queues.get(TOPIC.as_bytes(), 0).unwrap();
+    // An address in an extension that is not there.
+    let unit = Unit { tags_code: i64::MIN + 7, ..queue.unit_at(0).unwrap().unwrap() };
+    queue.replace(0, unit).unwrap();
+    assert_eq!(deliver(&levels, 0, stored + DELAY_MS - 1, 10).due, Some(stored + DELAY_MS));
+    assert_eq!(deliver(&levels, 0, stored + DELAY_MS, 10).offset, 1);
 }
 
 #[test]

@@ -98,7 +98,8 @@ final class DelayScenarios {
             return; // a client that knows nothing of recalls
         }
         saw.put("recalled", recalled(scene, topic, handles.get(1)));
-        saw.put("elsewhere", codeOf(() -> recalled(scene, scene.name("sync"), handles.get(2))));
+        String other = scene.topic("elsewhere", 1);
+        saw.put("elsewhere", codeOf(() -> recalled(scene, other, handles.get(2))));
         saw.put("nonsense", codeOf(() -> recalled(scene, topic, "bm9uc2Vuc2U=")));
         saw.put("received", Seen.received(scene.read(topic, 3)));
     }
