@@ -60,10 +60,6 @@ impl Tape {
         })
     }
 
-    pub fn dir(&self) -> &Path {
-        &self.dir
-    }
-
     /// The first position there may be.
     pub fn start(&self) -> u64 {
         self.files.keys().next().copied().unwrap_or(0)
@@ -71,10 +67,6 @@ impl Tape {
 
     pub fn end(&self) -> u64 {
         self.end
-    }
-
-    pub fn file_bytes(&self) -> u64 {
-        self.file_bytes
     }
 
     /// The start of the file that holds a position.

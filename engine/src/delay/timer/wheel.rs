@@ -48,7 +48,7 @@ pub struct Wheel {
 }
 
 impl Wheel {
-    /// Open the file, or make it; `None` in the second place when it was not there.
+    /// Open the file, or make it, and say whether it was made.
     pub fn open(path: &Path, precision_ms: i64) -> Result<(Self, bool)> {
         let fail = |source| Error::io("open", path, source);
         let mut options = OpenOptions::new();
@@ -73,10 +73,6 @@ impl Wheel {
 
     pub fn file(&self) -> Arc<File> {
         self.file.clone()
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.path
     }
 
     /// The slot of a time.
