@@ -23,7 +23,7 @@ MOMENTS = 100
 FAR_LEVELS = " ".join(f"{hour}h" for hour in range(3, 3 + LEVELS))
 NEAR_LEVELS = " ".join(f"{second}s" for second in range(1, 1 + LEVELS))
 FAR_S = (3 * 3600, 2 * 86_400)
-SLOWEST_FILL = 8_000
+SLOWEST_FILL = 20_000
 """Messages a second that every side can take; due times follow from it."""
 MARGIN_S = 15
 TRIES = 50

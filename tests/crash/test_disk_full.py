@@ -31,8 +31,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _open(root: Path) -> Iterator[Store]:
-    store = Store(root, stores.config(root, **SETTINGS))
+def _open(root: Path, **changes: object) -> Iterator[Store]:
+    store = Store(root, stores.config(root, **(SETTINGS | changes)))
     try:
         yield store
     finally:
@@ -79,7 +79,8 @@ def _assert_all_there(store: Store, history: History) -> None:
 @pytest.mark.shows("CL-07")
 def test_a_full_disk_refuses_appends_and_keeps_serving_reads(small_disk: Path) -> None:
     rng, history = random.Random(1), History()
-    with _open(small_disk / "store") as store:
+    # Queues that are not written meanwhile cannot meet the full disk before the log does.
+    with _open(small_disk / "store", flushIntervalConsumeQueue=3_600_000) as store:
         refused = _fill_up(store, history, rng)
         assert refused.status == "CREATE_MAPPED_FILE_FAILED"
         assert "No space left on device" in str(refused)

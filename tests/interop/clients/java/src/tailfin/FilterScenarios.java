@@ -39,11 +39,10 @@ final class FilterScenarios {
         scenarios.put("sql_wrong", FilterScenarios::wrong);
     }
 
-    /** A consumer that learns soon of its retry topic, and that a broker knows SQL92, which only heartbeats tell. */
+    /** A consumer that learns soon of its retry topic. */
     private static DefaultMQPushConsumer consumer(Scene scene, String group) {
         DefaultMQPushConsumer consumer = scene.consumer(scene.name(group), group);
         consumer.setPollNameServerInterval(1_000);
-        consumer.setHeartbeatBrokerInterval(1_000);
         return consumer;
     }
 

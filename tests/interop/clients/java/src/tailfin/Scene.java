@@ -119,6 +119,8 @@ final class Scene implements AutoCloseable {
         consumer.setNamesrvAddr(namesrv);
         consumer.setInstanceName(name(instance));
         consumer.setPersistConsumerOffsetInterval(500);
+        // A first heartbeat that finds another one under way is left out, and the next would come in half a minute.
+        consumer.setHeartbeatBrokerInterval(1_000);
         // What the listener has just seen is committed too.
         consumer.setAwaitTerminationMillisWhenShutdown(5_000);
         consumer.setConsumeThreadMin(2);
