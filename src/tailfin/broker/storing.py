@@ -92,25 +92,27 @@ def properties_text(properties: Mapping[str, str]) -> str:
     return "".join(f"{name}{NAME_END}{value}{VALUE_END}" for name, value in properties.items())
 
 
+def append(store: Store, draft: Draft, *, wait: bool) -> Appended:
+    """Store a message on this thread, waiting for the disk or not."""
+    return store.append(
+        draft.topic,
+        draft.body,
+        draft.queue_id,
+        properties=draft.properties,
+        flag=draft.flag,
+        sys_flag=draft.sys_flag,
+        born_timestamp=draft.born_timestamp,
+        born_host=draft.born_host,
+        reconsume_times=draft.reconsume_times,
+        prepared_offset=draft.prepared_offset,
+        wait=wait,
+    )
+
+
 async def put(store: Store, draft: Draft) -> Outcome:
     """Store a message; waiting for the disk happens on another thread."""
-
-    def append() -> Appended:
-        return store.append(
-            draft.topic,
-            draft.body,
-            draft.queue_id,
-            properties=draft.properties,
-            flag=draft.flag,
-            sys_flag=draft.sys_flag,
-            born_timestamp=draft.born_timestamp,
-            born_host=draft.born_host,
-            reconsume_times=draft.reconsume_times,
-            prepared_offset=draft.prepared_offset,
-            wait=draft.properties.get(WAIT, "true") != "false",
-        )
-
-    return await _outcome("message", append)
+    wait = draft.properties.get(WAIT, "true") != "false"
+    return await _outcome("message", lambda: append(store, draft, wait=wait))
 
 
 async def put_batch(store: Store, draft: Draft) -> Outcome:

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tailfin.broker.storing import Draft
+from tailfin.broker.storing import Draft, append
 from tailfin.broker.transactions import halves
 from tailfin.broker.transactions.ledger import Ledger
 from tailfin.store import Appended, AppendRefused, Store
@@ -116,24 +116,9 @@ class Closer:
         if len(unit) == 1 and successors and self._goes_to_light_queues(successors[0]):
             # The store gives places in light queues only to a message put alone. A kill before the op
             # record is met by the look for what was committed before.
-            return [self._append_alone(draft) for draft in (*successors, op)]
+            return [append(self._store, draft, wait=False) for draft in (*successors, op)]
         return self._store.append_together([*successors, op], wait=False)
 
     def _goes_to_light_queues(self, draft: Draft) -> bool:
         config = self._store.config
         return config.enableLmq and config.enableMultiDispatch and halves.LIGHT_QUEUES in draft.properties
-
-    def _append_alone(self, draft: Draft) -> Appended:
-        return self._store.append(
-            draft.topic,
-            draft.body,
-            draft.queue_id,
-            properties=draft.properties,
-            flag=draft.flag,
-            sys_flag=draft.sys_flag,
-            born_timestamp=draft.born_timestamp,
-            born_host=draft.born_host,
-            reconsume_times=draft.reconsume_times,
-            prepared_offset=draft.prepared_offset,
-            wait=False,
-        )
