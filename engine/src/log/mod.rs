@@ -43,7 +43,7 @@ mod signal;
 pub mod stats;
 pub mod store;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub mod view;
 mod waiters;
 pub mod watch;

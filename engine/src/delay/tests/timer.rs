@@ -5,6 +5,7 @@ use super::*;
 use crate::delay::timer::unit::UNIT_BYTES;
 use crate::delay::timer::wheel::WHEEL_BYTES;
 use crate::delay::timer::{Order, Timer, TimerConfig, Worked};
+use crate::log::tests::copy_tree;
 
 const TOPIC: &str = "rmq_sys_wheel_timer";
 const ALL: Order = Order { enqueue: true, dequeue: true, count_max: usize::MAX };
@@ -164,19 +165,6 @@ fn killed(root: &Path, now: i64) -> Again {
     let store = open(copy.path());
     let timer = timer(&store, copy.path(), now);
     Again { dir: copy, store, timer }
-}
-
-fn copy_tree(from: &Path, to: &Path) {
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            fs::create_dir(&target).unwrap();
-            copy_tree(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }
 
 #[test]

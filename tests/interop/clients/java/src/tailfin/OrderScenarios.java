@@ -93,7 +93,7 @@ final class OrderScenarios {
                     int number = sent.get();
                     scene.producer.send(Scene.message(topic, number), queues.get(number % queues.size()));
                     sent.incrementAndGet();
-                    Thread.sleep(2);
+                    Thread.sleep(2); // the sender's pace: members come and go while it sends
                 }
             } catch (Exception e) {
                 saw.put("sendFailed", e.toString());
@@ -151,7 +151,7 @@ final class OrderScenarios {
             } catch (Exception e) {
                 failures++;
             }
-            Thread.sleep(10);
+            Thread.sleep(10); // the sender's pace: the broker is killed and comes back while it sends
         }
         producer.shutdown();
         Scene.until(() -> course.distinct() >= 300);
