@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tailfin.broker import names
 from tailfin.broker.config_file import ConfigFile, following
+from tailfin.off_loop import to_its_end
 from tailfin.store import DelayLevels, Store
 from tailfin.wire.bodies.common import DataVersion
 from tailfin.wire.bodies.groups import DelayOffsetSerializeWrapper
@@ -92,7 +93,10 @@ class Schedule:
 
     def persist_if_changed(self) -> None:
         """Write the file when a message was delivered since the last time, or much was stored."""
-        self._persist((dict(self._offsets), self._delivered_from))
+        self._persist(self._state())
+
+    def _state(self) -> State:
+        return dict(self._offsets), self._delivered_from
 
     def _persist(self, state: State) -> None:
         offsets, delivered_from = state
@@ -133,18 +137,14 @@ class Schedule:
         """Write down for ever how far the levels are."""
         while True:
             try:
-                await asyncio.to_thread(self._persist, (dict(self._offsets), self._delivered_from))
+                await to_its_end(self._persist, self._state())
             except Exception:
                 log.exception("delayOffset.json could not be written; it is tried again")
             await asyncio.sleep(self._store.config.flushDelayOffsetInterval / 1000)
 
     async def _deliver(self, levels: list[int], now: int) -> None:
-        look = asyncio.ensure_future(asyncio.to_thread(self._look, levels, now))
-        try:
-            await asyncio.shield(look)
-        finally:
-            # Also when the broker stops meanwhile: what was delivered is to be written down.
-            self._take(await look, now)
+        # Also when the broker stops meanwhile: what was delivered is to be written down.
+        self._take(await to_its_end(self._look, levels, now), now)
 
     def _next_look(self) -> int:
         return min((self._due.get(level, 0) for level in range(1, self.level_max + 1)), default=0)

@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING
 
 from tailfin.broker.config_file import ConfigFile, following
+from tailfin.off_loop import to_its_end
 from tailfin.remoting import Request, Response, handles
 from tailfin.store import Timer
 from tailfin.wire.bodies.common import DataVersion
@@ -93,20 +94,14 @@ class Timers:
 
     async def _work(self, engine: Timer) -> bool:
         config = self._broker.settings.store
-        work = asyncio.ensure_future(
-            asyncio.to_thread(
-                engine.work,
-                _now_ms(),
-                limit=BATCH,
-                enqueue=not config.timerStopEnqueue,
-                dequeue=not config.timerStopDequeue,
-            )
+        # Also when the broker stops meanwhile: a round that has begun is finished.
+        idle, stored, trouble = await to_its_end(
+            engine.work,
+            _now_ms(),
+            limit=BATCH,
+            enqueue=not config.timerStopEnqueue,
+            dequeue=not config.timerStopDequeue,
         )
-        try:
-            await asyncio.shield(work)
-        finally:
-            # Also when the broker stops meanwhile: a round that has begun is finished.
-            idle, stored, trouble = await work
         self._broker.count_delivered(stored)
         if trouble and not self._in_trouble:
             log.warning("timed messages wait: %s", trouble)
@@ -127,11 +122,11 @@ class Timers:
             await asyncio.sleep(self._broker.settings.store.timerFlushIntervalMs / 1000)
             try:
                 even_if_idle = is_time("idle", KEEP_IDLE_S)
-                await asyncio.to_thread(engine.flush, even_if_idle=even_if_idle)
+                await to_its_end(engine.flush, even_if_idle=even_if_idle)
                 if is_time("counts", KEEP_COUNTS_S):
-                    await asyncio.to_thread(self._keep_counts)
+                    await to_its_end(self._keep_counts)
                 if is_time("clean", CLEAN_EVERY_S):
-                    await asyncio.to_thread(engine.remove_expired)
+                    await to_its_end(engine.remove_expired)
             except Exception:
                 log.exception("the timer's state could not be written; it is tried again")
 

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import socket
+import threading
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from tailfin.broker.address import free_port
 from tailfin.broker.app import Broker
 from tailfin.broker.config_file import ConfigFileDamaged
 from tailfin.cluster import SMALL_FILES, Node
-from tailfin.config import BrokerSettings
+from tailfin.config import BrokerSettings, files
 from tailfin.config.namesrv import NamesrvSettings
 from tailfin.namesrv import NameServer
 from tailfin.remoting import Client
@@ -275,3 +276,32 @@ async def test_topic_on_two_masters_survives_the_loss_of_one(tmp_path: Path) -> 
         assert (await talkers[1].send("T")).code == OK
         for talker in talkers:
             await talker.client.stop()
+
+
+@in_loop
+async def test_stop_waits_for_a_file_that_is_being_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    began, goes_on, under_way, together = threading.Event(), threading.Event(), [], []
+
+    def slowly(path: Path, content: bytes) -> None:
+        if path.name == "delayOffset.json":
+            under_way.append(path)
+            together.append(len(under_way))
+            began.set()
+            assert goes_on.wait(20)
+            under_way.pop()
+        replace_file(path, content)
+
+    replace_file = files.replace_file
+    monkeypatch.setattr(files, "replace_file", slowly)
+    broker = Broker(settings(tmp_path))
+    await broker.start()
+    await asyncio.to_thread(began.wait, 20)
+    stopping = asyncio.create_task(broker.stop())
+    await asyncio.sleep(0.1)
+    assert not stopping.done()
+    goes_on.set()
+    await stopping
+    assert set(together) == {1}
+    assert "could not be written" not in caplog.text
