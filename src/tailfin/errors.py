@@ -8,19 +8,48 @@ Exception
 │   ├── StoreClosed         the store was closed
 │   └── AppendRefused       not acknowledged: `.status` is RocketMQ's put status, `.result` what was stored
 ├── RemotingError           a request that ended with another code than SUCCESS: `.code`, `.remark`
+├── ClientError             what producers and consumers raise by themselves; the text says what to do
+│   ├── ClientStopped       not started yet, or stopped
+│   ├── NoNameServer        none of the name servers answers: `.tried`
+│   ├── NoRoute             a topic that does not exist, or has no queue for this use: `.topic`
+│   ├── NoBroker            a broker that no route names: `.broker`
+│   ├── MessageRefused      a message no broker would take (also a ValueError): `.index` in a batch
+│   ├── SendFailed          not acknowledged: `.code` of the last try, `.tries`
+│   │   └── SendTimeout     the time was over (also a TimeoutError)
+│   └── RequestTimeout      no reply to a request message (also a TimeoutError)
 └── ValueError
     └── ConfigError         a setting that cannot work: the text names the key and what would do
 ```
 """
 
+from tailfin.client.errors import (
+    ClientError,
+    ClientStopped,
+    MessageRefused,
+    NoBroker,
+    NoNameServer,
+    NoRoute,
+    RequestTimeout,
+    SendFailed,
+    SendTimeout,
+)
 from tailfin.config.setting import ConfigError
 from tailfin.store import AppendRefused, StoreClosed, StoreDamaged, StoreError, StoreLocked
 from tailfin.wire.error import RemotingError
 
 __all__ = [
     "AppendRefused",
+    "ClientError",
+    "ClientStopped",
     "ConfigError",
+    "MessageRefused",
+    "NoBroker",
+    "NoNameServer",
+    "NoRoute",
     "RemotingError",
+    "RequestTimeout",
+    "SendFailed",
+    "SendTimeout",
     "StoreClosed",
     "StoreDamaged",
     "StoreError",

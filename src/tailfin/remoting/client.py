@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import ssl
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
 from tailfin.remoting.connection import Connection, Handler, next_opaque
@@ -35,6 +35,7 @@ class Client:
         hooks: called in this order; one that signs must be the last.
         tls: speak TLS to every server.
         kind: header encoding of requests; `POP_MESSAGE` and its like need JSON.
+        lost: told the address of a server whose connection ended before `disconnect` or `stop`.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Client:
         kind: int = JSON,
         connect_seconds: float = 3.0,
         idle_seconds: float = 120.0,
+        lost: Callable[[str], None] | None = None,
     ) -> None:
         self._handlers = handlers or {}
         self._hooks = hooks
@@ -53,6 +55,7 @@ class Client:
         self._kind = kind
         self._connect_seconds = connect_seconds
         self._idle_seconds = idle_seconds
+        self._lost = lost
         self._connections: dict[str, Connection] = {}
         self._opening: dict[str, asyncio.Task[Connection]] = {}
         self._stopped = False
@@ -199,6 +202,8 @@ class Client:
     def _forget(self, connection: Connection) -> None:
         if self._connections.get(connection.address) is connection:
             del self._connections[connection.address]
+            if self._lost:
+                self._lost(connection.address)
 
 
 def split_address(address: str) -> tuple[str, int]:

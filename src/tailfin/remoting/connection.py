@@ -128,6 +128,7 @@ class Connection(asyncio.Protocol):
             if future is not None and not future.done():
                 future.set_result(frame)
             return
+        frame.origin = self.address
         task = self._loop.create_task(self._serve(frame))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -28,7 +28,7 @@ class FrameError(ValueError):
 
 @dataclass(slots=True, kw_only=True)
 class Frame:
-    """One request or response."""
+    """One request or response; a request of a server has that server's address as `origin`."""
 
     code: int
     opaque: int = 0
@@ -38,6 +38,7 @@ class Frame:
     remark: str | None = None
     fields: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
+    origin: str | None = None
 
     @property
     def is_response(self) -> bool:

@@ -1,0 +1,1 @@
+"""Blocking faces of the asyncio classes: same names, no `await`."""

@@ -1,0 +1,47 @@
+"""Namespaces: one cluster's topics and groups kept apart by a prefix of their names."""
+
+from tailfin.broker import names
+
+_SYSTEM_TOPICS = names.NO_CLIENT_MAY_SEND | {
+    names.DEFAULT_TOPIC,
+    names.BENCHMARK_TOPIC,
+    names.TIMER_TOPIC,
+    names.CHECKPOINT_TOPIC,
+    "RMQ_SYS_TRACE_TOPIC",
+}
+_PREFIXES = (names.RETRY_PREFIX, names.DLQ_PREFIX)
+
+
+def is_system_topic(topic: str) -> bool:
+    """Whether a topic is RocketMQ's own and has no namespace."""
+    return topic in _SYSTEM_TOPICS or topic.startswith(names.SYSTEM_PREFIX)
+
+
+def wrap(namespace: str | None, name: str) -> str:
+    """Return a topic's or group's name inside a namespace; what is inside already stays as it is.
+
+    Example:
+        >>> wrap("shop", "orders"), wrap("shop", "%RETRY%billing")
+        ('shop%orders', '%RETRY%shop%billing')
+    """
+    if not namespace or is_system_topic(name) or names.is_system_group(name):
+        return name
+    prefix, bare = _split(name)
+    if bare.startswith(f"{namespace}%"):
+        return name
+    return f"{prefix}{namespace}%{bare}"
+
+
+def unwrap(namespace: str | None, name: str) -> str:
+    """Return a name as its user knows it."""
+    if not namespace:
+        return name
+    prefix, bare = _split(name)
+    return prefix + bare.removeprefix(f"{namespace}%")
+
+
+def _split(name: str) -> tuple[str, str]:
+    for prefix in _PREFIXES:
+        if name.startswith(prefix):
+            return prefix, name[len(prefix) :]
+    return "", name

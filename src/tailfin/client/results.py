@@ -1,0 +1,42 @@
+"""How a send ended."""
+
+from enum import Enum
+from typing import NamedTuple
+
+from tailfin.client.queues import Queue
+from tailfin.wire.codes import ResponseCode
+
+
+class SendStatus(Enum):
+    """What a broker did with a message it acknowledged; only SEND_OK is all that was asked for."""
+
+    SEND_OK = ResponseCode.SUCCESS
+    FLUSH_DISK_TIMEOUT = ResponseCode.FLUSH_DISK_TIMEOUT
+    FLUSH_SLAVE_TIMEOUT = ResponseCode.FLUSH_SLAVE_TIMEOUT
+    SLAVE_NOT_AVAILABLE = ResponseCode.SLAVE_NOT_AVAILABLE
+
+
+class SendResult(NamedTuple):
+    """An acknowledged message.
+
+    Attributes:
+        status: SEND_OK, or stored but not flushed or copied as the broker is set to.
+        message_id: the id made by this client; consumers see the same.
+        offset_message_id: the id made by the broker; it says where the message is stored.
+        queue: where the message is.
+        queue_offset: its place there.
+        transaction_id: of a half message.
+        region_id: the broker's region.
+        trace_on: whether the broker wants traces.
+        recall_handle: for `recall`, when the message is delayed.
+    """
+
+    status: SendStatus
+    message_id: str
+    offset_message_id: str
+    queue: Queue
+    queue_offset: int
+    transaction_id: str | None = None
+    region_id: str = "DefaultRegion"
+    trace_on: bool = True
+    recall_handle: str | None = None
