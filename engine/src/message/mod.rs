@@ -3,10 +3,12 @@
 //! - `layout`: positions, magics, flags, limits and property names
 //! - `record`: reads what stands at a log position
 //! - `draft`: writes a message that is about to be stored
+//! - `compress`: bodies that were compressed by their sender
 //! - `properties`, `batch`, `host`: the smaller layouts inside
 //! - `ids`, `crc`: message ids, hashes and checksums
 
 pub mod batch;
+pub mod compress;
 pub mod crc;
 pub mod draft;
 pub mod host;
@@ -18,6 +20,7 @@ pub mod record;
 pub(crate) mod samples;
 
 pub use batch::{BadBatch, BatchEntry};
+pub use compress::{BadBody, Compression};
 pub use draft::{Draft, Encoding, Prepared, Stamp, Unstorable};
 pub use ids::BadMessageId;
 pub use layout::{TransactionType, Version};
