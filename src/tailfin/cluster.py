@@ -9,6 +9,7 @@ from typing import Self
 
 from tailfin.broker.address import local_address
 from tailfin.broker.app import Broker
+from tailfin.broker.clock import Clock
 from tailfin.config import BrokerSettings
 from tailfin.config.namesrv import NamesrvSettings
 from tailfin.namesrv import NameServer
@@ -35,6 +36,7 @@ class Node:
         brokers: how many brokers, each with its own name.
         small_files: for data that is thrown away.
         settings: settings of `broker.conf` for every broker.
+        clock: by which the brokers tell what is due; the machine's unless given.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class Node:
         brokers: int = 1,
         small_files: bool = False,
         settings: Mapping[str, object] | None = None,
+        clock: Clock | None = None,
     ) -> None:
         if brokers < 1 or (brokers > 1 and broker_port):
             raise ValueError("brokers must be at least 1, and several of them take free ports")
@@ -56,6 +59,7 @@ class Node:
         self._broker_port = broker_port
         self._count = brokers
         self._settings = {**(SMALL_FILES if small_files else {}), **(settings or {})}
+        self._clock = clock
         self.brokers: list[Broker] = []
         self._name_server: NameServer | None = None
 
@@ -89,7 +93,7 @@ class Node:
         await self._name_server.start()
         try:
             for number in range(self._count):
-                broker = Broker(self._broker_settings(number))
+                broker = Broker(self._broker_settings(number), clock=self._clock)
                 await broker.start()
                 self.brokers.append(broker)
         except BaseException:

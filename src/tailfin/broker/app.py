@@ -19,6 +19,7 @@ from tailfin.broker.admin.node import NodeAdmin
 from tailfin.broker.admin.progress import Progress
 from tailfin.broker.admin.topics import TopicAdmin
 from tailfin.broker.clients import ClientTable, ConsumerGroup
+from tailfin.broker.clock import Clock
 from tailfin.broker.filters import ConsumerFilters
 from tailfin.broker.groups import GroupTable
 from tailfin.broker.hooks import Hooks
@@ -42,7 +43,7 @@ from tailfin.broker.transactions import Transactions
 from tailfin.broker.waiting import Waiting
 from tailfin.config.broker import BrokerConfig, BrokerSettings
 from tailfin.config.hot import hot_options
-from tailfin.remoting import Client, Hook, HotPath, Server
+from tailfin.remoting import DRAIN_S, Client, Hook, HotPath, Server
 from tailfin.store import Appended, Store
 from tailfin.wire.bodies.clients import SubscriptionData
 from tailfin.wire.bodies.groups import SubscriptionGroupConfig
@@ -65,9 +66,15 @@ class Broker:
         ...     await broker.wait_stopped()
     """
 
-    def __init__(self, settings: BrokerSettings, *, rpc_hooks: tuple[Hook, ...] = ()) -> None:
-        """Take the settings; `rpc_hooks` see every request that reaches Python."""
+    def __init__(
+        self, settings: BrokerSettings, *, rpc_hooks: tuple[Hook, ...] = (), clock: Clock | None = None
+    ) -> None:
+        """Take the settings; `rpc_hooks` see every request that reaches Python.
+
+        By `clock` the broker tells what is due; without one by the machine's.
+        """
         self.settings = settings
+        self.clock = clock or Clock()
         self._rpc_hooks = rpc_hooks
         self.hooks = Hooks()
         self._timers: list[asyncio.Task[None]] = []
@@ -120,7 +127,7 @@ class Broker:
         self.hot = HotPath(self.store, hot_options(self.config))
         self.offsets = ConsumerOffsets(folder, self.config, self.hot, light=light)
         self.filters = ConsumerFilters(folder, self.config)
-        self.schedule = Schedule(folder, self.store, self.count_delivered)
+        self.schedule = Schedule(folder, self.store, self.clock, self.count_delivered)
         self.timers = Timers(self)
         self.waiting = Waiting(self)
         for part in (self.topics, self.groups, self.offsets, self.filters, self.schedule, self.timers):
@@ -218,20 +225,29 @@ class Broker:
 
     async def stop(self) -> None:
         """Say goodbye to the name servers, finish what is under way, write everything down."""
-        if self._stopped.is_set():
+        if self.is_stopped:
             return
         await self.registration.unregister()
         await self._close(go_away=self.settings.server.go_away_seconds())
         log.info("the broker[%s, %s] is stopped", self.config.brokerName, self.address)
 
     async def _close(self, go_away: float = 0.0) -> None:
+        await self.cut_off(go_away=go_away)
+        await self.put_away()
+
+    async def cut_off(self, *, drain: float = DRAIN_S, go_away: float = 0.0) -> None:
+        """End all connections and timers; the files are left as they stand, as by a kill."""
         for timer in self._timers:
             timer.cancel()
         await asyncio.gather(*self._timers, return_exceptions=True)
         if hasattr(self, "server"):
-            await self.server.stop(go_away=go_away)
+            await self.server.stop(drain, go_away=go_away)
             await self.client.stop()
             await self.transactions.closer.settled()
+
+    async def put_away(self) -> None:
+        """Write everything down and close the store, after `cut_off`."""
+        if hasattr(self, "server"):
             await self._persist()
         await asyncio.to_thread(self.store.close)
         self._stopped.set()
@@ -249,6 +265,11 @@ class Broker:
     async def wait_stopped(self) -> None:
         """Wait until someone stopped the broker."""
         await self._stopped.wait()
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether its store is closed again."""
+        return self._stopped.is_set()
 
     @property
     def config(self) -> BrokerConfig:

@@ -113,7 +113,7 @@ class Recalls:
             raise _refused(f"the handle is for topic {handle.topic}")
         if handle.broker != self._broker.config.brokerName:
             raise _refused(f"the message waits at broker {handle.broker}")
-        left = handle.timestamp - time.time() * 1000
+        left = handle.timestamp - self._broker.clock.now_ms()
         if not 0 < left < self._broker.settings.store.timerMaxDelaySec * 1000:
             raise _refused("the message's time has come, or is not one that it can have")
 

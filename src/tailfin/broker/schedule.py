@@ -7,11 +7,11 @@ after a crash they are found there, so that none is made twice.
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 from tailfin.broker import names
+from tailfin.broker.clock import Clock
 from tailfin.broker.config_file import ConfigFile, following
 from tailfin.off_loop import to_its_end
 from tailfin.store import DelayLevels, Store
@@ -39,9 +39,10 @@ State = tuple[dict[int, int], int]
 class Schedule:
     """Delivers delayed messages."""
 
-    def __init__(self, folder: Path, store: Store, count: Callable[[Stored], None]) -> None:
+    def __init__(self, folder: Path, store: Store, clock: Clock, count: Callable[[Stored], None]) -> None:
         """Take the folder of the file, and whom to tell what was delivered."""
         self._store = store
+        self._clock = clock
         self._count = count
         self._delays = store.config.delays_ms()
         self._file = ConfigFile(folder / "delayOffset.json", DelayOffsetSerializeWrapper)
@@ -124,14 +125,14 @@ class Schedule:
 
     async def run(self) -> None:
         """Deliver for ever."""
-        await asyncio.sleep(FIRST_LOOK_S)
+        await self._clock.sleep(FIRST_LOOK_S)
         while True:
-            now = time.time_ns() // 1_000_000
+            now = self._clock.now_ms()
             levels = [level for level in range(1, self.level_max + 1) if self._due.get(level, 0) <= now]
             if levels:
                 await self._deliver(levels, now)
-            pause = self._next_look() / 1000 - time.time()
-            await asyncio.sleep(min(max(pause, 0.0), LOOK_EVERY_S))
+            pause = (self._next_look() - self._clock.now_ms()) / 1000
+            await self._clock.sleep(min(max(pause, 0.0), LOOK_EVERY_S))
 
     async def keep(self) -> None:
         """Write down for ever how far the levels are."""
@@ -154,19 +155,26 @@ class Schedule:
         for level in levels:
             head = self._offsets[level]
             try:
-                found = self._engine.deliver(
-                    names.SCHEDULE_TOPIC,
-                    level - 1,
-                    head,
-                    now=now,
-                    delay=self._delays[level - 1],
-                    limit=BATCH,
-                )
+                looks.append(self._look_at(level, head, now))
             except Exception:
                 log.exception("delivery of delay level %d failed; it is tried again", level)
-                found = (head, now + int(PAUSE_AFTER_FAILURE_S * 1000), [], None)
-            looks.append((level, *found))
+                looks.append((level, head, now + int(PAUSE_AFTER_FAILURE_S * 1000), [], None))
         return looks
+
+    def _look_at(self, level: int, head: int, now: int) -> Look:
+        delay = self._delays[level - 1]
+        # The engine reckons from when a message was stored, by the machine's clock.
+        offset, due, stored, trouble = self._engine.deliver(
+            names.SCHEDULE_TOPIC,
+            level - 1,
+            head,
+            now=self._clock.machine_at_ms(now - delay) + delay,
+            delay=delay,
+            limit=BATCH,
+        )
+        if due is not None:
+            due = self._clock.at_ms(due - delay) + delay
+        return level, offset, due, stored, trouble
 
     def _take(self, looks: list[Look], now: int) -> None:
         for level, offset, due, stored, trouble in looks:

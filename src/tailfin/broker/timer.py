@@ -60,7 +60,7 @@ class Timers:
             precision=config.timer_precision(),
             roll_slots=config.timerRollWindowSlot,
             waiting={topic: count.count for topic, count in self._counts.items()},
-            now=_now_ms(),
+            now=broker.clock.now_ms(),
         )
 
     def waiting_at(self, slot_ms: int) -> int:
@@ -72,7 +72,7 @@ class Timers:
         if self._engine is None:
             return {"ReadBehind": 0, "OffsetBehind": 0, "CongestNum": 0}
         return {
-            "ReadBehind": max(_now_ms() - self._engine.read_time, 0) // 1000,
+            "ReadBehind": max(self._broker.clock.now_ms() - self._engine.read_time, 0) // 1000,
             "OffsetBehind": self._engine.behind,
             "CongestNum": sum(self._engine.waiting().values()),
         }
@@ -86,18 +86,18 @@ class Timers:
             except Exception:
                 log.exception("the timer failed; it goes on")
                 pause = PAUSE_AFTER_FAILURE_S
-            await asyncio.sleep(pause)
+            await self._broker.clock.sleep(pause)
 
     def _until_look(self) -> float:
         precision = self._broker.settings.store.timer_precision() / 1000
-        return min(precision - time.time() % precision, LOOK_EVERY_S)
+        return min(precision - self._broker.clock.now_ms() / 1000 % precision, LOOK_EVERY_S)
 
     async def _work(self, engine: Timer) -> bool:
         config = self._broker.settings.store
         # Also when the broker stops meanwhile: a round that has begun is finished.
         idle, stored, trouble = await to_its_end(
             engine.work,
-            _now_ms(),
+            self._broker.clock.now_ms(),
             limit=BATCH,
             enqueue=not config.timerStopEnqueue,
             dequeue=not config.timerStopDequeue,
@@ -139,7 +139,7 @@ class Timers:
     def _keep_counts(self) -> None:
         if self._engine is None:
             return
-        now, waiting, before = _now_ms(), self._engine.waiting(), self._counts
+        now, waiting, before = self._broker.clock.now_ms(), self._engine.waiting(), self._counts
         if waiting == {topic: count.count for topic, count in before.items()}:
             return
         self._version = following(self._version)
@@ -156,7 +156,7 @@ class Timers:
     @handles(Code.GET_TIMER_METRICS)
     def metrics(self, request: Request) -> Response:
         """Return how many messages of each topic wait."""
-        now, waiting = _now_ms(), self._running().waiting()
+        now, waiting = self._broker.clock.now_ms(), self._running().waiting()
         counts = {topic: TimerCount(count=count, time_stamp=now) for topic, count in waiting.items()}
         return Response(body=TimerMetrics(timing_count=counts, data_version=self._version).to_json())
 
@@ -164,7 +164,3 @@ class Timers:
         if self._engine is None:
             raise RemotingError(ResponseCode.SYSTEM_ERROR, "the timer does not run on this broker")
         return self._engine
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

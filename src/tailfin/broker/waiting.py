@@ -4,7 +4,6 @@ Whoever stores a message that came from outside asks here first: sends, retries,
 """
 
 import random
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -49,7 +48,8 @@ class Waiting:
     def tell_hot_path(self) -> None:
         """Let the hot path do the same with usual messages; with a limit for each moment none is usual."""
         broker, store = self._broker, self._broker.settings.store
-        by_hot_path = broker.config.timerWheelEnable and store.timerCongestNumEachSlot == NO_LIMIT
+        unlimited = store.timerCongestNumEachSlot == NO_LIMIT
+        by_hot_path = broker.config.timerWheelEnable and unlimited and broker.clock.is_the_machines
         broker.hot.set_waiting(
             level_max=broker.schedule.level_max,
             broker=broker.config.brokerName,
@@ -77,7 +77,7 @@ class Waiting:
                 ResponseCode.SYSTEM_ERROR,
                 "timed messages are off on this broker (timerWheelEnable=false): use a delay level",
             )
-        now = time.time_ns() // 1_000_000
+        now = self._broker.clock.now_ms()
         deliver = _deliver_ms(draft, now)
         if deliver <= now:
             if RECALLS in draft.properties:

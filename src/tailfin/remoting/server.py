@@ -1,6 +1,7 @@
 """The asyncio side of the engine's server: takes requests and events, runs handlers, sends responses."""
 
 import asyncio
+import inspect
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 
@@ -13,18 +14,24 @@ from tailfin.wire.header import Header
 
 log = logging.getLogger("tailfin.remoting")
 
+DRAIN_S = 3.0
+"""How long a stop waits for what is not answered yet."""
 _TAKEN_AT_ONCE = 16
 _TURN_S = 0.005
 """How long requests are taken before the loop's other work gets its turn: counting them would not do."""
 
 Listener = Callable[["_engine.Event"], None]
+Detour = Callable[["_engine.Request"], bool]
 
 
 class Server:
     """A listening server whose handlers are Python's.
 
-    Made and used inside a running event loop. `hand_back` and `stats` are the engine's own.
+    Made and used inside a running event loop. `stats` is the engine's own.
     """
+
+    detour: Detour | None = None
+    """May take a request away from its handler, by True: a test's faults. `serve` lets it go on."""
 
     def __init__(
         self,
@@ -43,7 +50,7 @@ class Server:
         self._listeners: dict[str, list[Listener]] = {"opened": [], "closed": []}
         self._loop.add_reader(self._engine.fileno(), self._take)
         self._run(CertificateWatch(options, self._engine.reload_tls).run())
-        self.hand_back = self._engine.hand_back
+        self._in_silence: set[_engine.Request] = set()
         self.stats = self._engine.stats
 
     def add(self, *parts: object) -> None:
@@ -120,7 +127,11 @@ class Server:
             raise gone
         return answer
 
-    async def stop(self, drain: float = 3.0, *, go_away: float = 0.0) -> None:
+    def hand_back(self, request: "_engine.Request") -> bool:
+        """Let the hot path serve a request after all; false when it leaves it, or may not answer."""
+        return request not in self._in_silence and self._engine.hand_back(request)
+
+    async def stop(self, drain: float = DRAIN_S, *, go_away: float = 0.0) -> None:
         """Stop accepting, answer what is under way for up to `drain` seconds, close everything.
 
         Before that clients are told for `go_away` seconds that they should turn to another server, so that
@@ -146,15 +157,26 @@ class Server:
             for item in taken:
                 if isinstance(item, _engine.Event):
                     self._happened(item)
-                else:
-                    self._handle(item)
+                elif self.detour is None or not self.detour(item):
+                    self.serve(item)
 
-    def _handle(self, request: "_engine.Request") -> None:
+    def serve(self, request: "_engine.Request") -> None:
+        """Have a request handled and answered."""
         outcome = self._dispatcher.run(request)
         if isinstance(outcome, Response):
             self.answer(request, outcome)
         elif outcome is not None:
             self._run(self._answer_later(request, outcome))
+
+    async def serve_in_silence(self, request: "_engine.Request") -> None:
+        """Have a request handled; its answer is lost."""
+        self._in_silence.add(request)
+        try:
+            outcome = self._dispatcher.run(request)
+            if inspect.isawaitable(outcome):
+                await outcome
+        finally:
+            self._in_silence.discard(request)
 
     def _run(self, work: Coroutine[None, None, None]) -> None:
         task = self._loop.create_task(work)

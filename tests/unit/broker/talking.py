@@ -92,6 +92,7 @@ class Talker:
         batch: bool = False,
         reconsume_times: int = 0,
         max_reconsume_times: int | None = None,
+        born_timestamp: int = 1_700_000_000_000,
     ) -> Frame:
         header = SendMessageRequestHeader(
             producer_group="P",
@@ -100,7 +101,7 @@ class Talker:
             default_topic_queue_nums=queues,
             queue_id=queue_id,
             sys_flag=0,
-            born_timestamp=1_700_000_000_000,
+            born_timestamp=born_timestamp,
             flag=0,
             properties=text_of(properties or {}),
             reconsume_times=reconsume_times,

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -43,7 +42,7 @@ class Checks:
     async def run(self) -> None:
         """Begin a round every `transactionCheckInterval`, for ever."""
         while True:
-            await asyncio.sleep(self._broker.config.transactionCheckInterval / 1000)
+            await self._broker.clock.sleep(self._broker.config.transactionCheckInterval / 1000)
             try:
                 await self.round()
             except Exception:
@@ -54,7 +53,7 @@ class Checks:
         store, ledger = self._broker.store, self._ledger
         ledger.skip_to(store.min_offset(names.HALF_TOPIC, halves.QUEUE))
         end = store.max_offset(names.HALF_TOPIC, halves.QUEUE)
-        began_ms = _now_ms()
+        began_ms = self._broker.clock.now_ms()
         unheard: Counter[str] = Counter()
         offset = ledger.first
         while offset < end:
@@ -76,11 +75,12 @@ class Checks:
     def _rules(self, began_ms: int) -> Rules:
         config = self._broker.config
         return Rules(
-            now_ms=_now_ms(),
+            now_ms=self._broker.clock.now_ms(),
             round_began_ms=began_ms,
             timeout_ms=config.transactionTimeOut,
             checks_max=config.transactionCheckMax,
             age_max_ms=self._broker.settings.store.fileReservedTime * HOUR_MS,
+            clock=self._broker.clock,
         )
 
     async def _look(self, found: list[Message], rules: Rules, unheard: Counter[str]) -> bool:
@@ -184,7 +184,3 @@ def _as_the_producer_knows_it(half: Message, stored: Appended) -> bytes:
         reconsume_times=half.reconsume_times,
         prepared_offset=half.prepared_offset,
     )
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

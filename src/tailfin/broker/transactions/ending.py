@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import time
 from typing import TYPE_CHECKING
 
 from tailfin.broker import names
@@ -68,7 +67,8 @@ class Endings:
         half = broker.store.message_at(place) if place >= 0 else None
         if half is None or half.topic != names.HALF_TOPIC or not halves.real_topic(half):
             raise RemotingError(ResponseCode.SYSTEM_ERROR, NOT_FOUND)
-        if not header.from_transaction_check and is_late(half, _now_ms(), broker.config.transactionTimeOut):
+        age_ms = broker.clock.now_ms() - broker.clock.at_ms(half.born_timestamp)
+        if not header.from_transaction_check and is_late(half, age_ms, broker.config.transactionTimeOut):
             raise RemotingError(
                 ResponseCode.ILLEGAL_OPERATION,
                 "the time that the producer named for itself is over: it will be asked for the outcome",
@@ -114,7 +114,3 @@ class Endings:
 
     def _final(self, half: Message) -> Draft:
         return self._broker.waiting.placed(halves.committed(half))
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -59,4 +59,4 @@ def test_verdict(message: Message, verdict: Verdict) -> None:
     ],
 )
 def test_only_who_named_a_time_can_be_late(message: Message, late: bool) -> None:
-    assert is_late(message, NOW, 6000) is late
+    assert is_late(message, NOW - message.born_timestamp, 6000) is late

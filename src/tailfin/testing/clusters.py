@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 from tailfin.broker.app import Broker
 from tailfin.cluster import Node
+from tailfin.testing.clock import FakeClock
+from tailfin.testing.faults import Faults
 
 T = TypeVar("T")
 
@@ -17,11 +19,18 @@ ENDS_WITHIN_S = 30.0
 
 
 class Cluster:
-    """A running cluster, as a test sees it."""
+    """A running cluster, as a test sees it.
 
-    def __init__(self, node: Node, loop: asyncio.AbstractEventLoop) -> None:
+    Attributes:
+        clock: the brokers' time, which a test can set forward.
+        faults: switches for what goes wrong.
+    """
+
+    def __init__(self, node: Node, clock: FakeClock, loop: asyncio.AbstractEventLoop) -> None:
         self._node = node
         self._loop = loop
+        self.clock = clock
+        self.faults = Faults(node, self.run)
 
     @property
     def namesrv(self) -> str:
@@ -37,6 +46,32 @@ class Cluster:
     def broker(self) -> Broker:
         """The first broker."""
         return self._node.broker
+
+    def waiting(self) -> int:
+        """Return how many messages wait for their time: delayed, timed, or to be tried again.
+
+        A handler that fails has its message wait a moment later, so a test waits for that before it sets the
+        clock forward.
+
+        Example:
+            >>> until(lambda: running.waiting() == 1)
+            >>> running.clock.advance(10)
+        """
+        return self.run(self._waiting())
+
+    async def _waiting(self) -> int:
+        alive = [broker for broker in self.brokers if not broker.is_stopped]
+        levels = sum(end - head for each in alive for head, end in each.schedule.progress().values())
+        timed = [each.timers.figures() for each in alive]
+        return levels + sum(figures["OffsetBehind"] + figures["CongestNum"] for figures in timed)
+
+    def open_transactions(self) -> int:
+        """Return how many transactions are neither committed nor rolled back."""
+        return self.run(self._open_transactions())
+
+    async def _open_transactions(self) -> int:
+        alive = [broker for broker in self.brokers if not broker.is_stopped]
+        return sum(sum(each.transactions.counts.counts().values()) for each in alive)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the cluster's thread and return its result."""
@@ -56,12 +91,14 @@ def cluster(*, brokers: int = 1, data: Path | None = None, **settings: object) -
         if data is None:
             data = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tailfin-test-")))
         loop = stack.enter_context(_loop_in_a_thread())
-        node = Node(data, brokers=brokers, small_files=True, settings=settings)
-        running = Cluster(node, loop)
+        clock = FakeClock(loop)
+        node = Node(data, brokers=brokers, small_files=True, settings=settings, clock=clock)
+        running = Cluster(node, clock, loop)
         running.run(node.start())
         try:
             yield running
         finally:
+            running.run(running.faults.forget())
             running.run(node.stop())
 
 
