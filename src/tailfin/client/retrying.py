@@ -1,0 +1,142 @@
+"""What to do after a try to send: decided here, done by the asyncio producer and by the blocking one."""
+
+from collections.abc import Callable, Collection, Generator
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from tailfin.client.errors import UNREACHABLE, SendFailed, SendTimeout
+from tailfin.client.queues import Queue
+from tailfin.wire.codes import ResponseCode
+from tailfin.wire.error import RemotingError
+
+STORED = frozenset(
+    {
+        ResponseCode.SUCCESS,
+        ResponseCode.FLUSH_DISK_TIMEOUT,
+        ResponseCode.SLAVE_NOT_AVAILABLE,
+        ResponseCode.FLUSH_SLAVE_TIMEOUT,
+    }
+)
+"""Codes of a message that the broker has."""
+
+RETRY_CODES = frozenset(
+    {
+        ResponseCode.TOPIC_NOT_EXIST,
+        ResponseCode.SERVICE_NOT_AVAILABLE,
+        ResponseCode.SYSTEM_ERROR,
+        ResponseCode.SYSTEM_BUSY,
+        ResponseCode.NO_PERMISSION,
+        ResponseCode.NO_BUYER_ID,
+        ResponseCode.NOT_IN_CURRENT_UNIT,
+        ResponseCode.GO_AWAY,
+    }
+)
+"""Refusals that another broker may not share."""
+
+
+class Verdict(Enum):
+    """What follows a try."""
+
+    DONE = auto()
+    RETRY = auto()
+    FAIL = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """When to try again.
+
+    Args:
+        tries: how often at most, the first time included.
+        codes: refusals after which another try makes sense.
+        unless_ok: also when the message was stored, but not flushed or copied as the broker is set to.
+    """
+
+    tries: int = 3
+    codes: Collection[int] = RETRY_CODES
+    unless_ok: bool = False
+
+    def judge(self, code: int, tries_made: int) -> Verdict:
+        """Say what follows a try that ended with this code."""
+        if code == ResponseCode.SUCCESS or (code in STORED and not self.unless_ok):
+            return Verdict.DONE
+        if tries_made < self.tries and (code in self.codes or code in UNREACHABLE or code in STORED):
+            return Verdict.RETRY
+        return Verdict.DONE if code in STORED else Verdict.FAIL
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """One try: where to, and for how long at most."""
+
+    queue: Queue
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a try ended, and what time it is now (monotonic seconds)."""
+
+    code: int
+    remark: str
+    now: float
+
+
+def share_of(seconds_left: float, tries_left: int) -> float:
+    """Return how long the next try may take: half of what is left, all of it if it is the last one.
+
+    So a broker that does not answer leaves time for another.
+    """
+    return seconds_left if tries_left <= 1 else seconds_left / 2
+
+
+def send_flow(
+    choose: Callable[[str | None], Queue], policy: RetryPolicy, *, now: float, seconds: float
+) -> Generator[Try, Ended, None]:
+    """Yield one try after the other, and take how each ended; return when the message is stored.
+
+    Args:
+        choose: gives the queue for a try, told the broker of the last one that failed.
+        policy: when to try again.
+        now: monotonic seconds.
+        seconds: time for all tries together.
+
+    Raises:
+        SendTimeout: the time is over.
+        SendFailed: a refusal that no retry would change, or all tries were made.
+    """
+    deadline = now + seconds
+    last_broker: str | None = None
+    for tries_made in range(1, policy.tries + 1):
+        queue = choose(last_broker)
+        ended = yield Try(queue, share_of(deadline - now, policy.tries - tries_made + 1))
+        verdict = policy.judge(ended.code, tries_made)
+        if verdict is Verdict.DONE:
+            return
+        now, last_broker = ended.now, queue.broker
+        if verdict is Verdict.FAIL or now >= deadline:
+            raise failure(ended, queue, tries_made, seconds)
+
+
+def failure(ended: Ended, queue: Queue, tries: int, seconds: float) -> SendFailed:
+    """Return the error to raise after the last try."""
+    often = "once" if tries == 1 else f"{tries} times"
+    why = RemotingError(ended.code, ended.remark)
+    if ended.code == ResponseCode.RPC_TIME_OUT:
+        text = (
+            f"topic {queue.topic!r}: no acknowledgement within {seconds:g} s, tried {often}, last at broker "
+            f"{queue.broker} ({ended.remark}); the message may be stored all the same"
+        )
+        return SendTimeout(text, code=ended.code, tries=tries)
+    text = f"topic {queue.topic!r}: not sent, tried {often}, last at broker {queue.broker}: {why}"
+    if advice := _ADVICE.get(ended.code):
+        text += f"; {advice}"
+    return SendFailed(text, code=ended.code, tries=tries)
+
+
+_ADVICE: dict[int, str] = {
+    ResponseCode.NO_PERMISSION: "the topic or its broker takes no messages, or the access key may not send",
+    ResponseCode.TOPIC_NOT_EXIST: "create the topic, or let brokers do it (autoCreateTopicEnable)",
+    ResponseCode.SYSTEM_BUSY: "the broker cannot follow: send more slowly, or add brokers",
+    ResponseCode.RPC_SEND_TO_CHANNEL_FAILED: "is the broker running, and can this host reach that address?",
+}
