@@ -1,7 +1,75 @@
 """RocketMQ in Python on a Rust engine: the same wire protocol, the same files on disk.
 
-Python decides, the engine moves bytes. Start with `tailfin.store.Store`, the log store as an embedded
-library; docs/architecture.md says how the parts hang together.
+```python
+import tailfin
+
+with tailfin.Producer("shop", nameserver="127.0.0.1:9876") as producer:
+    producer.send(tailfin.Message("orders", b"paid 42", tags="paid", keys="42"))
+```
+
+`tailfin.aio` has the same names to `await`; `tailfin.store.Store` is the log store as an embedded library.
+docs/architecture.md says how the parts hang together.
 """
 
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tailfin.client.blocking.producer import Producer as Producer
+    from tailfin.client.errors import ClientError as ClientError
+    from tailfin.client.errors import ClientStopped as ClientStopped
+    from tailfin.client.errors import MessageRefused as MessageRefused
+    from tailfin.client.errors import NoBroker as NoBroker
+    from tailfin.client.errors import NoNameServer as NoNameServer
+    from tailfin.client.errors import NoRoute as NoRoute
+    from tailfin.client.errors import RequestTimeout as RequestTimeout
+    from tailfin.client.errors import SendFailed as SendFailed
+    from tailfin.client.errors import SendTimeout as SendTimeout
+    from tailfin.client.hooks import Consuming as Consuming
+    from tailfin.client.hooks import EndingTransaction as EndingTransaction
+    from tailfin.client.hooks import Hook as Hook
+    from tailfin.client.hooks import Sending as Sending
+    from tailfin.client.messages import Message as Message
+    from tailfin.client.queues import Queue as Queue
+    from tailfin.client.results import SendResult as SendResult
+    from tailfin.client.results import SendStatus as SendStatus
+    from tailfin.client.tls import Tls as Tls
+
 __version__ = "0.1.0"  # Cargo.toml's; tests/unit/test_version.py compares the two
+
+_HOMES = {
+    "blocking.producer": ("Producer",),
+    "errors": (
+        "ClientError",
+        "ClientStopped",
+        "MessageRefused",
+        "NoBroker",
+        "NoNameServer",
+        "NoRoute",
+        "RequestTimeout",
+        "SendFailed",
+        "SendTimeout",
+    ),
+    "hooks": ("Consuming", "EndingTransaction", "Hook", "Sending"),
+    "messages": ("Message",),
+    "queues": ("Queue",),
+    "results": ("SendResult", "SendStatus"),
+    "tls": ("Tls",),
+}
+_HOME_OF = {name: f"tailfin.client.{home}" for home, names in _HOMES.items() for name in names}
+
+
+if not TYPE_CHECKING:  # or every misspelt name would pass for one
+
+    def __getattr__(name: str) -> object:
+        # Each name comes with its first use: `import tailfin` alone loads nothing.
+        home = _HOME_OF.get(name)
+        if home is None:
+            raise AttributeError(f"module 'tailfin' has no attribute {name!r}")
+        value = getattr(importlib.import_module(home), name)
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME_OF])

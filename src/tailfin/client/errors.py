@@ -1,9 +1,13 @@
 """What can go wrong in a client; each text says what to do about it."""
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from tailfin.wire.codes import ResponseCode
 from tailfin.wire.error import RemotingError
+
+if TYPE_CHECKING:
+    from tailfin.client.results import SendResult
 
 
 class ClientError(Exception):
@@ -59,11 +63,13 @@ class SendFailed(ClientError):
     Attributes:
         code: the response code of the last try; negative when there was no response.
         tries: how often it was tried.
+        results: of a batch that travels in several requests: those of the requests before this one.
     """
 
     def __init__(self, text: str, *, code: int, tries: int) -> None:
         self.code = code
         self.tries = tries
+        self.results: tuple[SendResult, ...] = ()
         super().__init__(text)
 
 

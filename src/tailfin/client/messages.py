@@ -46,3 +46,9 @@ def _milliseconds(delay: timedelta | float) -> int:
 
 def _epoch(moment: datetime | int) -> int:
     return round(moment.timestamp() * 1000) if isinstance(moment, datetime) else moment
+
+
+def encoded_size(message: Message) -> int:
+    """Return how many bytes a message takes in a batch."""
+    texts = sum(len(name.encode()) + len(value.encode()) + 2 for name, value in message.properties.items())
+    return 22 + len(message.body) + texts + 42

@@ -47,7 +47,7 @@ def test_when_all_are_avoided_the_one_that_failed_last_still_is_skipped() -> Non
 
 @pytest.mark.parametrize(("key", "place"), [("ab", 1), ("", 0), ("a", 1), ("polygenelubricants", 0)])
 def test_a_key_has_the_queue_that_java_gives_it(key: str, place: int) -> None:
-    # "a".hashCode() is 97, that of "ab" 3105; "polygenelubricants" has Java's smallest hash, -2^31, which has no positive twin.
+    # Java's hash of "a" is 97, of "ab" 3105, of the last one -2^31, which has no positive twin.
     assert by_key(QUEUES, key) == QUEUES[place]
 
 

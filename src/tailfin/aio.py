@@ -1,0 +1,14 @@
+"""The client to `await`: the same names as in `tailfin`, on asyncio.
+
+```python
+import tailfin
+from tailfin import aio
+
+async with aio.Producer("shop", nameserver="127.0.0.1:9876") as producer:
+    await producer.send(tailfin.Message("orders", b"paid 42", tags="paid", keys="42"))
+```
+"""
+
+from tailfin.client.producer import Producer
+
+__all__ = ["Producer"]

@@ -1,0 +1,120 @@
+"""The blocking producer."""
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self, Unpack
+
+from tailfin.client import producer as asynchronous
+from tailfin.client.blocking.portal import Portal
+from tailfin.client.errors import ClientStopped
+from tailfin.client.letters import Select
+from tailfin.client.messages import Message
+from tailfin.client.producer_options import ProducerKeywords
+from tailfin.client.queues import Queue
+from tailfin.client.results import SendResult
+
+
+class Producer:
+    """Sends messages; any thread may use it. `tailfin.aio.Producer` is the same to `await`.
+
+    Args:
+        group: the producer's group: brokers ask any member of it how a transaction ended.
+        **keywords: those of `ProducerOptions` and `ClientOptions`.
+
+    Example:
+        ```python
+        with tailfin.Producer("shop", nameserver="127.0.0.1:9876") as producer:
+            producer.send(tailfin.Message("orders", b"paid 42", tags="paid", keys="42"))
+        ```
+    """
+
+    def __init__(self, group: str, **keywords: Unpack[ProducerKeywords]) -> None:
+        self._core = asynchronous.Producer(group, **keywords)
+        self._portal: Portal | None = None
+
+    @property
+    def group(self) -> str:
+        """The group, with the namespace."""
+        return self._core.group
+
+    def start(self) -> None:
+        """Begin; `with` does it."""
+        if self._portal is not None:
+            return
+        portal = Portal.open()
+        try:
+            portal.call(self._core.start())
+        except BaseException:
+            portal.close()
+            raise
+        self._portal = portal
+
+    def stop(self) -> None:
+        """Wait for what is under way, up to `stop_timeout`, say goodbye and close; `with` does it."""
+        portal, self._portal = self._portal, None
+        if portal is not None:
+            try:
+                portal.call(self._core.stop())
+            finally:
+                portal.close()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def send(
+        self,
+        message: Message,
+        *,
+        queue: Queue | None = None,
+        sharding_key: str | None = None,
+        select: Select | None = None,
+        timeout: float | None = None,
+    ) -> SendResult:
+        """Send a message and wait until a broker has acknowledged it; see `tailfin.aio.Producer.send`."""
+        return self._running().call(
+            self._core.send(message, queue=queue, sharding_key=sharding_key, select=select, timeout=timeout)
+        )
+
+    def send_oneway(
+        self,
+        message: Message,
+        *,
+        queue: Queue | None = None,
+        sharding_key: str | None = None,
+        select: Select | None = None,
+    ) -> None:
+        """Send a message, and neither wait for an answer nor learn of a failure."""
+        self._running().call(
+            self._core.send_oneway(message, queue=queue, sharding_key=sharding_key, select=select)
+        )
+
+    def send_batch(
+        self,
+        messages: Sequence[Message],
+        *,
+        queue: Queue | None = None,
+        sharding_key: str | None = None,
+        select: Select | None = None,
+        timeout: float | None = None,
+    ) -> list[SendResult]:
+        """Send messages of one topic together; more than fit into one request travel in several."""
+        return self._running().call(
+            self._core.send_batch(
+                messages, queue=queue, sharding_key=sharding_key, select=select, timeout=timeout
+            )
+        )
+
+    def queues(self, topic: str) -> tuple[Queue, ...]:
+        """Return the queues that messages of a topic are sent to."""
+        return self._running().call(self._core.queues(topic))
+
+    def _running(self) -> Portal:
+        if self._portal is None:
+            raise ClientStopped("the producer is not running: call start(), or use it in a `with` block")
+        return self._portal
