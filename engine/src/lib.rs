@@ -1,5 +1,6 @@
 //! Tailfin's engine. Python decides, the engine moves bytes.
 //!
+//! - `client`: the connections of a client, what it sends and what it pulls
 //! - `delay`: messages that wait for their time, by level and by timer
 //! - `filter`: SQL92 over messages' properties
 //! - `message`: the stored-message layout, properties, batches, ids and hashes
@@ -8,6 +9,7 @@
 //! - `net`: sockets, frames, headers, TLS, and the way to those who answer
 //! - `py`: the only files that know Python
 
+pub mod client;
 pub mod delay;
 pub mod error;
 pub mod filter;

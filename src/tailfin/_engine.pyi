@@ -16,6 +16,7 @@ __all__ = [
     "AppendRefused",
     "Appended",
     "BadExpression",
+    "Courier",
     "DelayLevels",
     "Event",
     "HotPath",
@@ -750,3 +751,31 @@ class LimitServer:
         """Where it listens, as `address:port`."""
     def stop(self) -> None:
         """Close everything; a second call does nothing."""
+
+@final
+class Courier:
+    """A client's connections to servers, on a thread of their own that starts with the first request.
+
+    A process that was forked from the one that made it cannot use it: its requests fail, and `stop` does
+    nothing.
+    """
+
+    def __new__(cls, options: Mapping[str, int | bool | str]) -> Courier:
+        """Make a courier; nothing is connected yet. Every key must be there (empty text: none).
+
+        `connect_ms`, `idle_ms` (0: a connection is never closed for being idle), `max_frame_bytes`, `binary`
+        (headers in RocketMQ's binary form, not JSON); `tls`, `tls_ca` (PEM file of what is trusted),
+        `tls_insecure` (trust every server), `tls_check_host`, `tls_cert` and `tls_key` (PEM files);
+        `access_key`, `secret_key`, `security_token`: requests are signed when they are given.
+        """
+    def fileno(self) -> int:
+        """Return a descriptor that is readable while `take` has something."""
+    def take(self, limit: int = 256) -> list[Any]:
+        """Take what Python has to look at, oldest first."""
+    def disconnect(self, address: str) -> None:
+        """Close the connection to a server, if there is one; the next request opens another."""
+    def stop(self, drain: float) -> None:
+        """Take no more requests, and wait up to `drain` seconds for the answers to those under way.
+
+        What has no answer then fails. Nothing more comes out of it; a second call does nothing.
+        """

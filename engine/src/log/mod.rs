@@ -19,7 +19,7 @@ mod expire;
 pub mod filter;
 pub mod flags;
 pub mod flush;
-mod fork;
+pub(crate) mod fork;
 pub mod index;
 pub mod keeper;
 pub mod lookup;

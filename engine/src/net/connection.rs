@@ -315,7 +315,7 @@ impl Connection {
     fn begin_tls(&mut self, bytes: &[u8], kit: &mut Kit) -> Result<usize, End> {
         let config = kit.shared.tls.read().clone().ok_or(Malformed("TLS is not served here"))?;
         let tls = ServerConnection::new(config).map_err(|_| End::Gone)?;
-        self.transport = Transport::Tls(Box::new(tls));
+        self.transport = Transport::Tls(Box::new(tls.into()));
         self.introduce(kit)?;
         self.transport.accept(bytes).map_err(|_| Malformed("the TLS hello is not one"))?;
         Ok(bytes.len())

@@ -1,14 +1,14 @@
 //! What waits for Python: one queue for each kind of request, each with its own budget.
 
 use std::collections::VecDeque;
-use std::fs::File;
-use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::io;
+use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use bumpalo::Bump;
 use parking_lot::Mutex;
 
+use super::bell::Bell;
 use super::frame::{self, Frame, Malformed};
 use super::header::{Encoding, FLAG_ONEWAY, Language};
 use super::hot::ReplyHandle;
@@ -134,26 +134,19 @@ impl Lanes {
 #[derive(Debug)]
 pub struct Inbox {
     lanes: Mutex<Lanes>,
-    /// An eventfd, readable while there is something to take.
-    signal: File,
+    /// Rings while there is something to take.
+    bell: Bell,
 }
 
 impl Inbox {
     pub fn new(budgets: [Budget; KINDS]) -> io::Result<Self> {
-        // SAFETY: a plain system call; the descriptor is ours alone.
-        let fd = unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
         let lanes =
             budgets.map(|budget| Lane { items: VecDeque::new(), budget, requests: 0, bytes: 0, full: false });
-        // SAFETY: as above.
-        let signal = unsafe { File::from_raw_fd(fd) };
-        Ok(Self { lanes: Mutex::new(Lanes { each: lanes, len: 0, put: 0 }), signal })
+        Ok(Self { lanes: Mutex::new(Lanes { each: lanes, len: 0, put: 0 }), bell: Bell::new()? })
     }
 
     pub fn fd(&self) -> RawFd {
-        self.signal.as_raw_fd()
+        self.bell.fd()
     }
 
     /// Leave a request to Python; true when its kind is now over budget.
@@ -180,8 +173,7 @@ impl Inbox {
         lanes.each[kind as usize].items.push_back((order, item));
         lanes.len += 1;
         if lanes.len == 1 {
-            // An eventfd refuses only when its counter is full: then it is readable anyway.
-            let _ = (&self.signal).write(&1_u64.to_ne_bytes());
+            self.bell.ring();
         }
     }
 
@@ -198,7 +190,7 @@ impl Inbox {
         }
         lanes.take(limit, [limit; KINDS], items);
         if lanes.len == 0 {
-            let _ = (&self.signal).read(&mut [0; 8]);
+            self.bell.quiet();
         }
         let mut relieved = false;
         for lane in &mut lanes.each {

@@ -5,6 +5,7 @@
 //! - answering: `hot` on the socket's thread; `inbox` for Python, by `kind`
 //! - other threads reach a socket through its `peer` and its thread's `mailbox`
 
+pub(crate) mod bell;
 pub mod binary;
 pub mod config;
 mod connection;
@@ -26,8 +27,8 @@ mod shared;
 #[cfg(test)]
 mod tests;
 pub mod text;
-mod tls;
-mod transport;
+pub(crate) mod tls;
+pub(crate) mod transport;
 mod waiting;
 mod word;
 mod worker;

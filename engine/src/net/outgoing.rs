@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
+use std::sync::Arc;
 
 use super::encode::{self, Head};
 use crate::log::read::ReadResult;
@@ -18,6 +19,8 @@ pub enum Body<'a> {
     Bytes(&'a [u8]),
     /// Records of the log, of which long ones go out of the map without a copy.
     Log(&'a ReadResult),
+    /// Bytes that somebody else keeps too; long ones are not copied.
+    Shared(&'a Arc<Vec<u8>>),
 }
 
 impl Body<'_> {
@@ -27,6 +30,7 @@ impl Body<'_> {
         match self {
             Self::Bytes(bytes) => bytes.len(),
             Self::Log(read) => read.bytes,
+            Self::Shared(bytes) => bytes.len(),
         }
     }
 
@@ -39,6 +43,7 @@ impl Body<'_> {
 enum Part {
     Bytes(Vec<u8>),
     Log(Slice),
+    Shared(Arc<Vec<u8>>),
 }
 
 impl Part {
@@ -46,6 +51,7 @@ impl Part {
         match self {
             Self::Bytes(bytes) => bytes,
             Self::Log(slice) => slice.bytes(),
+            Self::Shared(bytes) => bytes,
         }
     }
 }
@@ -72,11 +78,28 @@ impl Outgoing {
     /// Write a frame behind what is there.
     pub fn frame(&mut self, head: &Head<'_>, body: Body<'_>) {
         let body_len = body.len();
-        self.frames += 1;
         self.fill(|tail| encode::head(tail, head, body_len));
+        self.body(body);
+    }
+
+    /// Write a frame whose head is encoded already.
+    pub fn encoded(&mut self, head: &[u8], body: Body<'_>) {
+        self.fill(|tail| tail.extend_from_slice(head));
+        self.body(body);
+    }
+
+    fn body(&mut self, body: Body<'_>) {
+        self.frames += 1;
         match body {
             Body::Bytes(bytes) => self.fill(|tail| tail.extend_from_slice(bytes)),
             Body::Log(read) => self.records(read),
+            Body::Shared(bytes) if bytes.len() <= COPY_BYTES_MAX => {
+                self.fill(|tail| tail.extend_from_slice(bytes));
+            }
+            Body::Shared(bytes) => {
+                self.len += bytes.len();
+                self.parts.push_back(Part::Shared(bytes.clone()));
+            }
         }
     }
 
@@ -115,9 +138,9 @@ impl Outgoing {
                         tail.extend_from_slice(&bytes);
                     }
                 }),
-                Part::Log(slice) => {
-                    self.len += slice.bytes().len();
-                    self.parts.push_back(Part::Log(slice));
+                part => {
+                    self.len += part.bytes().len();
+                    self.parts.push_back(part);
                 }
             }
         }

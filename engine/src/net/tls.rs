@@ -61,17 +61,14 @@ fn client_verifier(
     builder.build().map(Some).map_err(unusable)
 }
 
-fn from_files(chain: &Path, key: &Path) -> Result<Identity> {
+pub fn from_files(chain: &Path, key: &Path) -> Result<Identity> {
     let key_der = PrivateKeyDer::from_pem_file(key).map_err(|error| {
-        Error::Config(format!(
-            "tls.server.keyPath {}: {error}; a PEM key without a password is needed",
-            key.display()
-        ))
+        Error::Config(format!("the key {}: {error}; a PEM key without a password is needed", key.display()))
     })?;
     Ok((certificates(chain)?, key_der))
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
+pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     CertificateDer::pem_file_iter(path)
         .and_then(Iterator::collect)
         .map_err(|error| Error::Config(format!("certificates of {}: {error}", path.display())))
@@ -83,6 +80,6 @@ fn made_up() -> Result<Identity> {
     Ok((vec![made.cert.der().clone()], key.into()))
 }
 
-fn unusable(error: impl std::fmt::Display) -> Error {
+pub fn unusable(error: impl std::fmt::Display) -> Error {
     Error::Config(format!("TLS cannot be set up: {error}"))
 }

@@ -3,13 +3,13 @@
 use std::io::{self, ErrorKind, Read, Write};
 
 use mio::net::TcpStream;
-use rustls::ServerConnection;
+use rustls::Connection as Tls;
 
 use super::outgoing::Outgoing;
 
 pub enum Transport {
     Plain,
-    Tls(Box<ServerConnection>),
+    Tls(Box<Tls>),
 }
 
 /// What a read found.
@@ -20,7 +20,7 @@ pub enum Got {
         drained: bool,
     },
     Nothing,
-    /// The client closed its side.
+    /// The other one closed its side.
     End,
 }
 
@@ -73,7 +73,7 @@ impl Transport {
     }
 }
 
-fn read_tls(tls: &mut ServerConnection, socket: &mut TcpStream, buffer: &mut [u8]) -> io::Result<Got> {
+fn read_tls(tls: &mut Tls, socket: &mut TcpStream, buffer: &mut [u8]) -> io::Result<Got> {
     loop {
         match tls.reader().read(buffer) {
             Ok(0) => return Ok(Got::End),
@@ -88,14 +88,14 @@ fn read_tls(tls: &mut ServerConnection, socket: &mut TcpStream, buffer: &mut [u8
             Err(error) => return Err(error),
         }
         if let Err(error) = tls.process_new_packets() {
-            // The alert tells the client why; whether it arrives does not matter any more.
+            // The alert tells the other one why; whether it arrives does not matter any more.
             let _ = send_records(tls, socket);
             return Err(io::Error::new(ErrorKind::InvalidData, error));
         }
     }
 }
 
-fn send_records(tls: &mut ServerConnection, socket: &mut TcpStream) -> io::Result<()> {
+fn send_records(tls: &mut Tls, socket: &mut TcpStream) -> io::Result<()> {
     while tls.wants_write() {
         retried(|| tls.write_tls(socket))?;
     }

@@ -1,5 +1,6 @@
 //! The seam: everything that Python sees. No other file names pyo3.
 
+mod client;
 mod codec;
 mod delay;
 mod enter;
@@ -18,6 +19,8 @@ mod store;
 
 #[pyo3::pymodule]
 mod _engine {
+    #[pymodule_export]
+    use super::client::courier::Courier;
     #[pymodule_export]
     use super::codec::{
         decode_batch, decode_message_id, encode_batch, encode_message_id, encode_record, java_hash,

@@ -1,0 +1,98 @@
+//! A client's connections, as Python sees them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::super::enter::enter;
+use super::super::options::Options;
+use crate::client::courier::{self, CourierConfig, Keys, Notice, TlsConfig};
+
+/// Connections to servers on a thread of their own.
+#[pyclass(frozen, module = "tailfin._engine")]
+pub struct Courier(pub Arc<courier::Courier>);
+
+#[pymethods]
+impl Courier {
+    #[new]
+    fn new(py: Python<'_>, options: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let config = config(options)?;
+        enter(py, || courier::Courier::new(config)).map(|courier| Self(Arc::new(courier)))
+    }
+
+    /// Readable while `take` has something.
+    fn fileno(&self) -> i32 {
+        self.0.fd()
+    }
+
+    /// Take what Python has to look at, oldest first.
+    #[pyo3(signature = (limit=256))]
+    fn take<'py>(&self, py: Python<'py>, limit: usize) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        self.0.take(limit).into_iter().map(|notice| seen(py, notice)).collect()
+    }
+
+    /// Close the connection to a server; the next request opens another.
+    fn disconnect(&self, address: &str) {
+        self.0.disconnect(&address.into());
+    }
+
+    /// Take no more requests, and wait up to `drain` seconds for the answers to those under way.
+    fn stop(&self, py: Python<'_>, drain: f64) -> PyResult<()> {
+        let drain = Duration::try_from_secs_f64(drain)
+            .map_err(|_| PyValueError::new_err(format!("{drain} is no possible time in seconds")))?;
+        py.detach(|| self.0.stop(drain));
+        Ok(())
+    }
+}
+
+/// The Python object of a notice.
+fn seen(_py: Python<'_>, _notice: Notice) -> PyResult<Bound<'_, PyAny>> {
+    Err(PyValueError::new_err("a notice of an unknown kind"))
+}
+
+/// Build the configuration from a mapping that must hold every key and no other.
+fn config(options: &Bound<'_, PyAny>) -> PyResult<CourierConfig> {
+    let options = Options::of(options)?;
+    let text = |key| options.take::<String>(key).map(|text| (!text.is_empty()).then_some(text));
+    let keys = match (text("access_key")?, text("secret_key")?, text("security_token")?) {
+        (Some(access_key), Some(secret_key), security_token) => {
+            Some(Keys { access_key, secret_key, security_token })
+        }
+        (None, None, None) => None,
+        _ => return Err(PyValueError::new_err("access_key and secret_key go together")),
+    };
+    let config = CourierConfig {
+        connect: options.millis("connect_ms")?,
+        idle: options.millis("idle_ms")?,
+        frame_bytes_max: options.take("max_frame_bytes")?,
+        binary: options.take("binary")?,
+        tls: tls_config(&options)?,
+        keys,
+    };
+    options.done()?;
+    Ok(config)
+}
+
+fn tls_config(options: &Options<'_>) -> PyResult<Option<TlsConfig>> {
+    let path = |key| options.take::<String>(key).map(|path| (!path.is_empty()).then(|| PathBuf::from(path)));
+    let (wanted, insecure): (bool, bool) = (options.take("tls")?, options.take("tls_insecure")?);
+    let trusted = path("tls_ca")?;
+    let check_host = options.take("tls_check_host")?;
+    let identity = match (path("tls_cert")?, path("tls_key")?) {
+        (Some(chain), Some(key)) => Some((chain, key)),
+        (None, None) => None,
+        _ => return Err(PyValueError::new_err("tls_cert and tls_key go together")),
+    };
+    if !wanted {
+        return Ok(None);
+    }
+    if trusted.is_none() && !insecure {
+        return Err(PyValueError::new_err(
+            "TLS needs tls_ca, a PEM file of the certificates to trust; tls_insecure trusts every server",
+        ));
+    }
+    Ok(Some(TlsConfig { trusted: trusted.filter(|_| !insecure), check_host, identity }))
+}

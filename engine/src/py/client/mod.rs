@@ -1,0 +1,3 @@
+//! The client's half of the seam.
+
+pub mod courier;
