@@ -15,6 +15,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tailfin.admin.blocking import AdminClient as AdminClient
     from tailfin.client.blocking.producer import Producer as Producer
     from tailfin.client.errors import ClientError as ClientError
     from tailfin.client.errors import ClientStopped as ClientStopped
@@ -57,6 +58,7 @@ _HOMES = {
     "tls": ("Tls",),
 }
 _HOME_OF = {name: f"tailfin.client.{home}" for home, names in _HOMES.items() for name in names}
+_HOME_OF["AdminClient"] = "tailfin.admin.blocking"
 
 
 if not TYPE_CHECKING:  # or every misspelt name would pass for one

@@ -9,6 +9,7 @@ async with aio.Producer("shop", nameserver="127.0.0.1:9876") as producer:
 ```
 """
 
+from tailfin.admin.client import AdminClient
 from tailfin.client.producer import Producer
 
-__all__ = ["Producer"]
+__all__ = ["AdminClient", "Producer"]

@@ -1,0 +1,331 @@
+"""How far groups are, and how to send them elsewhere."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tailfin.admin.connections import Connections
+from tailfin.admin.errors import AdminError, NotFound
+from tailfin.admin.groups import Groups
+from tailfin.admin.queue_ends import QueueEnds
+from tailfin.admin.servers import Servers, each
+from tailfin.admin.times import Target, milliseconds
+from tailfin.broker.names import retry_topic
+from tailfin.client.queues import Queue
+from tailfin.client.routes import read_route
+from tailfin.config import properties
+from tailfin.wire.bodies.stats import ConsumeStats
+from tailfin.wire.codes import Code, ResponseCode
+from tailfin.wire.headers.admin import GetConsumeStatsRequestHeader
+from tailfin.wire.headers.clients import ResetOffsetRequestHeader
+from tailfin.wire.headers.pull import (
+    QueryConsumerOffsetRequestHeader,
+    QueryConsumerOffsetResponseHeader,
+    UpdateConsumerOffsetRequestHeader,
+)
+
+FIRST_MS = 0
+LAST_MS = -1
+"""How a time in a request says "the end"."""
+
+_FOUND_OR_NOT = (ResponseCode.SUCCESS, ResponseCode.QUERY_NOT_FOUND)
+
+
+@dataclass(frozen=True, slots=True)
+class QueueProgress:
+    """How far a group is in a queue.
+
+    Attributes:
+        queue: the queue.
+        offset: the next message the group has not consumed.
+        pull_offset: the next message no member has pulled yet.
+        max_offset: offset that the next message will get.
+        last_store_timestamp: when the last consumed message was stored, in milliseconds since the epoch;
+            None when there is none.
+        client_id: who reads it; None when nobody does, or when that was not asked for.
+    """
+
+    queue: Queue
+    offset: int
+    pull_offset: int
+    max_offset: int
+    last_store_timestamp: int | None
+    client_id: str | None = None
+
+    @property
+    def lag(self) -> int:
+        """Messages that are not consumed."""
+        return self.max_offset - self.offset
+
+    @property
+    def in_flight(self) -> int:
+        """Messages that members hold and have not consumed."""
+        return self.pull_offset - self.offset
+
+
+@dataclass(frozen=True, slots=True)
+class GroupProgress:
+    """How far a group is.
+
+    Attributes:
+        group: its name.
+        queues: its queues, in order.
+        consume_tps: messages read a second over the last minute.
+    """
+
+    group: str
+    queues: tuple[QueueProgress, ...]
+    consume_tps: float
+
+    @property
+    def lag(self) -> int:
+        """Messages that are not consumed, in all queues."""
+        return sum(each.lag for each in self.queues)
+
+    @property
+    def in_flight(self) -> int:
+        """Messages that members hold and have not consumed, in all queues."""
+        return sum(each.in_flight for each in self.queues)
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetChange:
+    """A group's offset in a queue, before and after.
+
+    Attributes:
+        queue: the queue.
+        before: where the group was; None: it had no offset.
+        after: where it is now, or would be.
+        min_offset: offset of the first message that is still stored.
+        max_offset: offset that the next message will get.
+    """
+
+    queue: Queue
+    before: int | None
+    after: int
+    min_offset: int
+    max_offset: int
+
+
+class Offsets:
+    """What an operator does with offsets of groups: `AdminClient.offsets`."""
+
+    def __init__(
+        self, servers: Servers, groups: Groups, connections: Connections, queue_ends: QueueEnds
+    ) -> None:
+        self._servers = servers
+        self._groups = groups
+        self._connections = connections
+        self._queue_ends = queue_ends
+
+    async def progress(self, group: str, topic: str | None = None, *, owners: bool = False) -> GroupProgress:
+        """Return how far a group is in each queue it reads.
+
+        Args:
+            group: its name.
+            topic: only in this topic.
+            owners: ask the members which of them reads which queue.
+
+        Example:
+            ```python
+            for queue in admin.offsets.progress("billing").queues:
+                print(queue.queue, queue.lag)
+            ```
+        """
+        targets = await (self._servers.nearest_of(topic) if topic else self._servers.nearest())
+        header = GetConsumeStatsRequestHeader(consumer_group=group, topic=topic)
+        answers = await each(
+            targets, lambda address: self._servers.ask(address, Code.GET_CONSUME_STATS, header=header)
+        )
+        tables = [ConsumeStats.from_json(answer.body) for answer in answers.values()]
+        if not any(table.offset_table for table in tables):
+            await self._groups.config(group)
+        return progress(group, tables, await self._owners(group) if owners else {})
+
+    async def _owners(self, group: str) -> dict[Queue, str]:
+        infos = await self._connections.running_infos(group)
+        return {
+            Queue.of_body(queue): client_id
+            for client_id, info in infos.items()
+            for queue in (*info.mq_table, *info.mq_pop_table)
+        }
+
+    async def reset(
+        self, group: str, topic: str, to: Target, *, dry_run: bool = False
+    ) -> tuple[OffsetChange, ...]:
+        """Send a group to a time in all queues of a topic.
+
+        Members that are connected go there at once; others when they come.
+
+        Args:
+            group: its name.
+            topic: the topic.
+            to: a time: a `datetime`, or milliseconds since the epoch; or `"first"`, or `"last"`.
+            dry_run: change nothing, only return what would change.
+
+        Example:
+            ```python
+            an_hour_ago = datetime.now() - timedelta(hours=1)
+            admin.offsets.reset("billing", "orders", an_hour_ago, dry_run=True)
+            ```
+        """
+        await self._groups.config(group)
+        queues = read_route(topic, await self._servers.route(topic)).subscribe
+        addresses = await self._servers.masters_of(topic)
+        missing = {queue.broker for queue in queues} - addresses.keys()
+        if missing:
+            raise AdminError(
+                f"brokers {', '.join(sorted(missing))} have no master now: offsets cannot be set"
+            )
+        when = {"first": FIRST_MS, "last": LAST_MS}[to] if isinstance(to, str) else milliseconds(to)
+        changes = await asyncio.gather(
+            *(self._planned(group, queue, addresses[queue.broker], when) for queue in queues)
+        )
+        if not dry_run:
+            for broker, address in addresses.items():
+                mine = [change for change in changes if change.queue.broker == broker]
+                await self._carry_out(group, address, mine, when)
+        return tuple(changes)
+
+    async def reset_queue(
+        self, group: str, queue: Queue, offset: int, *, dry_run: bool = False
+    ) -> OffsetChange:
+        """Send a group to an offset in one queue.
+
+        Args:
+            group: its name.
+            queue: the queue.
+            offset: the next message the group shall get.
+            dry_run: change nothing, only return what would change.
+        """
+        await self._groups.config(group)
+        address = (await self._servers.masters_of(queue.topic)).get(queue.broker)
+        if address is None:
+            raise NotFound(f"topic {queue.topic!r} is not on a broker {queue.broker!r} that has a master")
+        change = await self._planned(group, queue, address, offset=offset)
+        if not change.min_offset <= offset <= change.max_offset:
+            raise AdminError(
+                f"queue {queue.queue_id} of topic {queue.topic!r} on {queue.broker} has offsets "
+                f"{change.min_offset} to {change.max_offset}, not {offset}"
+            )
+        if not dry_run:
+            await self._carry_out(group, address, [change], None)
+        return change
+
+    async def skip(self, group: str, topic: str, *, dry_run: bool = False) -> tuple[OffsetChange, ...]:
+        """Send a group to the ends of a topic's queues: what it has not consumed, it never will."""
+        return await self.reset(group, topic, "last", dry_run=dry_run)
+
+    async def clone(self, source: str, target: str, topic: str | None = None) -> tuple[OffsetChange, ...]:
+        """Give one group the offsets of another.
+
+        Args:
+            source: the group to copy from.
+            target: the group to copy to; its members should not be connected.
+            topic: only in this topic; without it, in all topics that the source reads.
+        """
+        await self._groups.config(target)
+        copied = await self.progress(source, topic)
+        queues = [each for each in copied.queues if each.queue.topic != retry_topic(source)]
+        addresses = await self._servers.masters()
+        changes = await asyncio.gather(
+            *(
+                self._planned(target, each.queue, addresses[each.queue.broker], offset=each.offset)
+                for each in queues
+            )
+        )
+        for change in changes:
+            await self._commit(target, addresses[change.queue.broker], change)
+        return tuple(changes)
+
+    async def _planned(
+        self, group: str, queue: Queue, address: str, when: int = 0, *, offset: int | None = None
+    ) -> OffsetChange:
+        ends = self._queue_ends
+        before, first, last = await asyncio.gather(
+            self._committed(group, queue, address), ends.first(queue, address), ends.last(queue, address)
+        )
+        if offset is not None:
+            after = offset
+        elif when == LAST_MS:
+            after = last
+        else:
+            after = min(max(await ends.at_time(queue, address, when), first), last)
+        return OffsetChange(queue, before, after, first, last)
+
+    async def _committed(self, group: str, queue: Queue, address: str) -> int | None:
+        header = QueryConsumerOffsetRequestHeader(
+            consumer_group=group, topic=queue.topic, queue_id=queue.queue_id, set_zero_if_not_found=False
+        )
+        answer = await self._servers.ask(
+            address, Code.QUERY_CONSUMER_OFFSET, header=header, accept=_FOUND_OR_NOT
+        )
+        if answer.code == ResponseCode.QUERY_NOT_FOUND:
+            return None
+        return QueryConsumerOffsetResponseHeader.decode(answer.fields).offset
+
+    async def _carry_out(
+        self, group: str, address: str, changes: Sequence[OffsetChange], when: int | None
+    ) -> None:
+        """Set offsets on one broker; `when` is the time they stand for, if they do for all queues."""
+        if not changes:
+            return
+        answer = await self._servers.ask(address, Code.GET_BROKER_CONFIG)
+        settings = properties.parse(answer.body.decode())
+        if settings.get("useServerSideResetOffset") == "true":
+            for change in changes:
+                await self._reset_at_broker(group, address, change)
+        elif not (await self._connections.consumers(group)).online:
+            for change in changes:
+                await self._commit(group, address, change)
+        elif when is not None:
+            header = ResetOffsetRequestHeader(
+                group=group, topic=changes[0].queue.topic, timestamp=when, is_force=True
+            )
+            await self._servers.ask(address, Code.INVOKE_BROKER_TO_RESET_OFFSET, header=header)
+        else:
+            raise AdminError(
+                f"members of group {group!r} are connected, and this broker cannot send them to an offset: "
+                "stop them first, or reset by time"
+            )
+
+    async def _reset_at_broker(self, group: str, address: str, change: OffsetChange) -> None:
+        header = ResetOffsetRequestHeader(
+            group=group,
+            topic=change.queue.topic,
+            queue_id=change.queue.queue_id,
+            offset=change.after,
+            is_force=True,
+        )
+        await self._servers.ask(address, Code.INVOKE_BROKER_TO_RESET_OFFSET, header=header)
+
+    async def _commit(self, group: str, address: str, change: OffsetChange) -> None:
+        header = UpdateConsumerOffsetRequestHeader(
+            consumer_group=group,
+            topic=change.queue.topic,
+            queue_id=change.queue.queue_id,
+            commit_offset=change.after,
+        )
+        await self._servers.ask(address, Code.UPDATE_CONSUMER_OFFSET, header=header)
+
+
+def progress(group: str, told: Iterable[ConsumeStats], owners: Mapping[Queue, str]) -> GroupProgress:
+    """Put together what several brokers tell of a group's progress."""
+    queues: list[QueueProgress] = []
+    tps = 0.0
+    for table in told:
+        tps += table.consume_tps
+        for body, ends in table.offset_table.items():
+            queue = Queue.of_body(body)
+            queues.append(
+                QueueProgress(
+                    queue,
+                    offset=ends.consumer_offset,
+                    # Brokers before 5.x do not tell how far members have pulled.
+                    pull_offset=max(ends.pull_offset, ends.consumer_offset),
+                    max_offset=ends.broker_offset,
+                    last_store_timestamp=ends.last_timestamp or None,
+                    client_id=owners.get(queue),
+                )
+            )
+    return GroupProgress(group, tuple(sorted(queues, key=lambda each: each.queue)), tps)

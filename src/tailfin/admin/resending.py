@@ -1,0 +1,111 @@
+"""Copies of stored messages, sent again."""
+
+import random
+from collections.abc import Mapping
+
+from tailfin.admin.errors import AdminError
+from tailfin.admin.servers import Servers
+from tailfin.broker.names import DEFAULT_TOPIC
+from tailfin.client.results import SendResult, SendStatus
+from tailfin.client.routes import read_route
+from tailfin.message import Message
+from tailfin.wire.codes import Code, ResponseCode
+from tailfin.wire.header import now_ms
+from tailfin.wire.headers.send import SendMessageRequestHeader, SendMessageResponseHeader
+
+GROUP = "CLIENT_INNER_PRODUCER"
+COMPRESSED_BITS = 0x701
+"""The bits of a message's flag that say whether and how its body is compressed."""
+
+OF_THE_FIRST_WAY = frozenset(
+    {
+        "CONSUME_START_TIME",
+        "DELAY",
+        "DLQ_ORIGIN_MESSAGE_ID",
+        "DLQ_ORIGIN_TOPIC",
+        "INNER_NUM",
+        "MAX_OFFSET",
+        "MAX_RECONSUME_TIMES",
+        "MIN_OFFSET",
+        "ORIGIN_MESSAGE_ID",
+        "PGROUP",
+        "POP_CK",
+        "REAL_QID",
+        "REAL_TOPIC",
+        "RECONSUME_TIME",
+        "RETRY_TOPIC",
+        "TIMER_DELAY_MS",
+        "TIMER_DELAY_SEC",
+        "TIMER_DELIVER_MS",
+        "TIMER_OUT_MS",
+        "TRAN_MSG",
+        "WAIT",
+    }
+)
+"""Properties that tell how a message came to its queue: a copy comes another way."""
+
+_STORED = tuple(int(each.value) for each in SendStatus)
+
+
+class Resending:
+    """Sends copies."""
+
+    def __init__(self, servers: Servers) -> None:
+        self._servers = servers
+
+    async def send(
+        self, message: Message, topic: str, further: Mapping[str, str] | None = None
+    ) -> SendResult:
+        """Send a copy of a message to a topic.
+
+        Args:
+            message: the message.
+            topic: where to.
+            further: properties that the copy has besides the user's own.
+        """
+        route = await self._servers.route(topic)
+        queues = read_route(topic, route).publish
+        if not queues:
+            raise AdminError(
+                f"no queue of topic {topic!r} can be written to: its masters are gone, or its permission"
+            )
+        queue = random.choice(queues)
+        header = SendMessageRequestHeader(
+            producer_group=GROUP,
+            topic=topic,
+            default_topic=DEFAULT_TOPIC,
+            default_topic_queue_nums=4,
+            queue_id=queue.queue_id,
+            sys_flag=message.sys_flag & COMPRESSED_BITS,
+            born_timestamp=now_ms(),
+            flag=message.flag,
+            properties=text({**own(message.properties), **(further or {})}),
+            reconsume_times=0,
+            unit_mode=False,
+            batch=False,
+        )
+        answer = await self._servers.ask(
+            (await self._servers.masters_of(topic))[queue.broker],
+            Code.SEND_MESSAGE_V2,
+            fields=header.encode(short=True),
+            body=message.body,
+            accept=_STORED,
+        )
+        stored = SendMessageResponseHeader.decode(answer.fields)
+        return SendResult(
+            status=SendStatus(ResponseCode(answer.code)),
+            message_id=message.unique_key or stored.msg_id,
+            offset_message_id=stored.msg_id,
+            queue=queue._replace(queue_id=stored.queue_id),
+            queue_offset=stored.queue_offset,
+        )
+
+
+def own(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties that a copy has as well."""
+    return {name: value for name, value in properties.items() if name not in OF_THE_FIRST_WAY}
+
+
+def text(properties: Mapping[str, str]) -> str:
+    """Write properties as requests carry them."""
+    return "".join(f"{name}\x01{value}\x02" for name, value in properties.items())
