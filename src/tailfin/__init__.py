@@ -31,10 +31,12 @@ if TYPE_CHECKING:
     from tailfin.client.hooks import Hook as Hook
     from tailfin.client.hooks import Sending as Sending
     from tailfin.client.messages import Message as Message
+    from tailfin.client.messages import ReceivedMessage as ReceivedMessage
     from tailfin.client.queues import Queue as Queue
     from tailfin.client.results import SendResult as SendResult
     from tailfin.client.results import SendStatus as SendStatus
     from tailfin.client.tls import Tls as Tls
+    from tailfin.client.transactions import Transaction as Transaction
 
 __version__ = "0.1.0"  # Cargo.toml's; tests/unit/test_version.py compares the two
 
@@ -52,10 +54,11 @@ _HOMES = {
         "SendTimeout",
     ),
     "hooks": ("Consuming", "EndingTransaction", "Hook", "Sending"),
-    "messages": ("Message",),
+    "messages": ("Message", "ReceivedMessage"),
     "queues": ("Queue",),
     "results": ("SendResult", "SendStatus"),
     "tls": ("Tls",),
+    "transactions": ("Transaction",),
 }
 _HOME_OF = {name: f"tailfin.client.{home}" for home, names in _HOMES.items() for name in names}
 _HOME_OF["AdminClient"] = "tailfin.admin.blocking"

@@ -37,12 +37,11 @@ impl Message {
 }
 
 /// Text as Java would read it: malformed bytes are replaced, never refused.
-pub fn text(py: Python<'_>, bytes: &[u8]) -> Py<PyString> {
+fn text(py: Python<'_>, bytes: &[u8]) -> Py<PyString> {
     PyString::new(py, &String::from_utf8_lossy(bytes)).unbind()
 }
 
-/// `address:port`, IPv6 in brackets.
-pub fn host(host: Option<std::net::SocketAddr>) -> String {
+fn host(host: Option<std::net::SocketAddr>) -> String {
     host.map_or_else(|| "unknown".to_owned(), |host| host.to_string())
 }
 

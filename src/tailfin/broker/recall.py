@@ -3,11 +3,8 @@
 A recall is itself a timed message, for the same slot as the one it takes back.
 """
 
-import base64
-import binascii
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from tailfin.broker import names
 from tailfin.broker.storing import REAL_TOPIC, UNIQUE_KEY, Draft, put
@@ -17,49 +14,22 @@ from tailfin.wire.bodies.topics import Perm
 from tailfin.wire.codes import Code, ResponseCode
 from tailfin.wire.error import RemotingError
 from tailfin.wire.headers.send import RecallMessageRequestHeader, RecallMessageResponseHeader
+from tailfin.wire.recall import RecallHandle
 
 if TYPE_CHECKING:
     from tailfin.broker.app import Broker
 
-VERSION = "v1"
 TAG = "_RECALL_TAG_"
 
 
-@dataclass(frozen=True, slots=True)
-class Handle:
-    """What a producer needs to take a message back."""
-
-    topic: str
-    broker: str
-    timestamp: int
-    unique_key: str
-
-    @classmethod
-    def of(cls, stored: Draft, broker: str) -> Self | None:
-        """Return the handle of a message that is stored; None unless it waits by the timer."""
-        topic, out = stored.properties.get(REAL_TOPIC), stored.properties.get(OUT_MS)
-        key = stored.properties.get(UNIQUE_KEY)
-        if not (topic and out and key) or topic.startswith(names.RETRY_PREFIX):
-            return None
-        # One more, so that the recall, which is for this time, falls into the same slot.
-        return cls(topic, broker, int(out) + 1, key)
-
-    def encode(self) -> str:
-        """Write it as RocketMQ does."""
-        text = " ".join((VERSION, self.topic, self.broker, str(self.timestamp), self.unique_key))
-        return base64.urlsafe_b64encode(text.encode()).decode()
-
-    @classmethod
-    def decode(cls, text: str) -> Self:
-        """Read a handle; one that is none is refused."""
-        try:
-            parts = base64.b64decode(text.encode(), altchars=b"-_", validate=True).decode().split(" ")
-        except (binascii.Error, ValueError):
-            parts = []
-        match parts:
-            case ["v1", topic, broker, stamp, key] if stamp.isdecimal():
-                return cls(topic, broker, int(stamp), key)
-        raise _refused("the handle is none that a send was answered with")
+def handle_of(stored: Draft, broker: str) -> RecallHandle | None:
+    """Return the handle of a message that is stored; None unless it waits by the timer."""
+    topic, out = stored.properties.get(REAL_TOPIC), stored.properties.get(OUT_MS)
+    key = stored.properties.get(UNIQUE_KEY)
+    if not (topic and out and key) or topic.startswith(names.RETRY_PREFIX):
+        return None
+    # One more, so that the recall, which is for this time, falls into the same slot.
+    return RecallHandle(topic, broker, int(out) + 1, key)
 
 
 class Recalls:
@@ -80,7 +50,7 @@ class Recalls:
                 raise RemotingError(
                     ResponseCode.TOPIC_NOT_EXIST, f"recall failed: there is no topic {header.topic}"
                 )
-            handle = Handle.decode(header.recall_handle)
+            handle = RecallHandle.decode(header.recall_handle)
             self._check(handle, header.topic)
             stored = broker.waiting.placed(self._message(handle, header, request))
         except RemotingError as error:
@@ -108,7 +78,7 @@ class Recalls:
                 ResponseCode.SERVICE_NOT_AVAILABLE, "recall failed: the broker takes no messages now"
             )
 
-    def _check(self, handle: Handle, topic: str) -> None:
+    def _check(self, handle: RecallHandle, topic: str) -> None:
         if handle.topic != topic:
             raise _refused(f"the handle is for topic {handle.topic}")
         if handle.broker != self._broker.config.brokerName:
@@ -117,7 +87,7 @@ class Recalls:
         if not 0 < left < self._broker.settings.store.timerMaxDelaySec * 1000:
             raise _refused("the message's time has come, or is not one that it can have")
 
-    def _message(self, handle: Handle, header: RecallMessageRequestHeader, request: Request) -> Draft:
+    def _message(self, handle: RecallHandle, header: RecallMessageRequestHeader, request: Request) -> Draft:
         now = time.time_ns() // 1_000_000
         properties = {
             "TAGS": TAG,

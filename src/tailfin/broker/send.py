@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tailfin.broker import names
 from tailfin.broker.hooks import SendContext
-from tailfin.broker.recall import Handle
+from tailfin.broker.recall import handle_of
 from tailfin.broker.retry import SENT_TO_RETRY
 from tailfin.broker.storing import (
     DELAY,
@@ -61,7 +61,7 @@ class Sends:
             return Response(error.code, error.remark, fields=marks)
         if outcome.appended is None:
             return Response(outcome.code, outcome.remark, fields=marks)
-        handle = Handle.of(draft, broker.config.brokerName)
+        handle = handle_of(draft, broker.config.brokerName)
         answer = SendMessageResponseHeader(
             msg_id=outcome.appended.message_id,
             queue_id=draft.queue_id,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tailfin.client.messages import Message
+from tailfin.client.messages import Message, ReceivedMessage
 from tailfin.client.queues import Queue
 from tailfin.client.results import SendResult
 from tailfin.wire.frame import Frame
@@ -29,7 +29,7 @@ class Consuming:
     """Messages given to a handler, as consume hooks see them."""
 
     group: str
-    messages: Sequence[object]
+    messages: Sequence[ReceivedMessage]
     queue: Queue
     namespace: str | None = None
     success: bool = False
@@ -92,7 +92,7 @@ class Hook:
     def after_consume(self, consuming: Consuming) -> None:
         """See how a handler ended."""
 
-    def keep(self, group: str, message: object) -> bool:
+    def keep(self, group: str, message: ReceivedMessage) -> bool:
         """Return False to leave out a message that its subscription let through."""
         return True
 

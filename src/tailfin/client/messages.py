@@ -3,6 +3,10 @@
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
+from tailfin.message import Message as ReceivedMessage
+
+__all__ = ["Message", "ReceivedMessage", "encoded_size", "with_properties"]
+
 
 class Message:
     """A message to send."""
@@ -52,3 +56,12 @@ def encoded_size(message: Message) -> int:
     """Return how many bytes a message takes in a batch."""
     texts = sum(len(name.encode()) + len(value.encode()) + 2 for name, value in message.properties.items())
     return 22 + len(message.body) + texts + 42
+
+
+def with_properties(message: Message, changes: Mapping[str, str], *, without: Iterable[str] = ()) -> Message:
+    """Return a copy with some properties set and others left out; the user's message stays as it is."""
+    properties = {**message.properties, **changes}
+    for name in without:
+        properties.pop(name, None)
+    wait = properties.get("WAIT") != "false"
+    return Message(message.topic, message.body, properties=properties, flag=message.flag, wait=wait)

@@ -2,6 +2,9 @@
 
 from tailfin.broker import names
 
+REPLY_SUFFIX = "_REPLY_TOPIC"
+"""What follows a cluster's name in the topic of its replies."""
+
 _SYSTEM_TOPICS = names.NO_CLIENT_MAY_SEND | {
     names.DEFAULT_TOPIC,
     names.BENCHMARK_TOPIC,
@@ -14,7 +17,7 @@ _PREFIXES = (names.RETRY_PREFIX, names.DLQ_PREFIX)
 
 def is_system_topic(topic: str) -> bool:
     """Whether a topic is RocketMQ's own and has no namespace."""
-    return topic in _SYSTEM_TOPICS or topic.startswith(names.SYSTEM_PREFIX)
+    return topic in _SYSTEM_TOPICS or topic.startswith(names.SYSTEM_PREFIX) or topic.endswith(REPLY_SUFFIX)
 
 
 def wrap(namespace: str | None, name: str) -> str:

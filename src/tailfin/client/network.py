@@ -249,6 +249,10 @@ class Network:
         """Send a heartbeat to every broker now, and wait for their answers."""
         await self._standing.beat()
 
+    async def introduce(self) -> None:
+        """Have every broker know this client before it is asked for something that needs it."""
+        await self._standing.introduce()
+
     # What happens by itself
 
     async def _asked(self, request: Frame) -> Frame | None:

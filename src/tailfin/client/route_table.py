@@ -144,4 +144,4 @@ class RouteTable:
 
 
 def _how_to_create(topic: str) -> str:
-    return f"create it with `tailfin topic create {topic}` or AdminClient.topics.create"
+    return f"create it with tailfin.AdminClient(nameserver=...).topics.create({topic!r})"

@@ -61,6 +61,10 @@ class Standing:
         """Send a heartbeat to every broker."""
         await self._beat_to(self._brokers())
 
+    async def introduce(self) -> None:
+        """Send a heartbeat to the brokers that do not know this client yet."""
+        await self._beat_to(self._brokers() - self._known_to)
+
     async def goodbye(self, member: "Member") -> None:
         """Tell every broker that a member is gone; one that is not reached will find out."""
         mine = member.heartbeat()

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tailfin.broker.app import Broker
-from tailfin.broker.recall import Handle
 from tailfin.broker.storing import Draft
 from tailfin.wire import fastjson
+from tailfin.wire.recall import RecallHandle
 from tests.unit.broker.talking import OK, eventually, running
 from tests.unit.loops import in_loop
 
@@ -52,7 +52,7 @@ async def test_usual_waiting_messages_are_stored_without_python(tmp_path: Path) 
             sent = await talker.send("T", queue_id=2, properties={**asked, "UNIQ_KEY": "U"})
             assert (sent.code, sent.fields["queueId"], sent.fields["transactionId"]) == (OK, "2", "U")
             assert ("recallHandle" in sent.fields) == ("DELAY" not in asked)
-        assert Handle.decode(sent.fields["recallHandle"]).unique_key == "U"
+        assert RecallHandle.decode(sent.fields["recallHandle"]).unique_key == "U"
         stored = broker.hot.counters()["TOPIC_PUT_NUMS"]
         assert (stored[SCHEDULE], stored["rmq_sys_wheel_timer"]) == (1, 2)
         for topic, queue_id in ((SCHEDULE, 2), ("rmq_sys_wheel_timer", 0)):

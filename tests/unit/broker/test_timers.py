@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tailfin.broker.app import Broker
-from tailfin.broker.recall import Handle
 from tailfin.broker.waiting import slot_of
 from tailfin.wire.codes import Code, ResponseCode
 from tailfin.wire.error import RemotingError
+from tailfin.wire.recall import RecallHandle
 from tests.unit.broker.talking import OK, Talker, eventually, running
 from tests.unit.loops import in_loop
 
@@ -150,14 +150,19 @@ async def test_a_recall_that_cannot_be_is_refused_with_a_sentence(tmp_path: Path
     async with running(tmp_path, recallMessageEnable=True) as (_, broker, talker):
         await talker.send("T")
         soon, name = now_ms() + 60_000, broker.config.brokerName
-        good = Handle("T", name, soon, "U")
+        good = RecallHandle("T", name, soon, "U")
         cases = [
             ("T", "no handle", 604, "none that a send was answered with"),
-            ("T", Handle("T", name, soon, "U").encode()[:-3], 604, "none that a send was answered with"),
+            (
+                "T",
+                RecallHandle("T", name, soon, "U").encode()[:-3],
+                604,
+                "none that a send was answered with",
+            ),
             ("Other", good.encode(), 17, "there is no topic Other"),
-            ("T", Handle("U", name, soon, "U").encode(), 604, "the handle is for topic U"),
-            ("T", Handle("T", "elsewhere", soon, "U").encode(), 604, "waits at broker elsewhere"),
-            ("T", Handle("T", name, soon + 10**9, "U").encode(), 604, "not one that it can have"),
+            ("T", RecallHandle("U", name, soon, "U").encode(), 604, "the handle is for topic U"),
+            ("T", RecallHandle("T", "elsewhere", soon, "U").encode(), 604, "waits at broker elsewhere"),
+            ("T", RecallHandle("T", name, soon + 10**9, "U").encode(), 604, "not one that it can have"),
         ]
         for topic, handle, code, text in cases:
             answer = await recall(talker, topic, handle)
@@ -170,12 +175,12 @@ async def test_a_recall_that_cannot_be_is_refused_with_a_sentence(tmp_path: Path
 
 
 def test_a_handle_is_written_as_rocketmq_does() -> None:
-    handle = Handle("T", "b", 123, "UK")
+    handle = RecallHandle("T", "b", 123, "UK")
     assert handle.encode() == "djEgVCBiIDEyMyBVSw=="
-    assert Handle.decode(handle.encode()) == handle
+    assert RecallHandle.decode(handle.encode()) == handle
     for wrong in ("", "=", "djEgVCBi", "ü", "djIgVCBiIDEyMyBVSw=="):
         with pytest.raises(RemotingError):
-            Handle.decode(wrong)
+            RecallHandle.decode(wrong)
 
 
 def test_a_slot_is_over_at_the_first_step_that_is_not_before_the_time() -> None:

@@ -10,7 +10,7 @@ import tailfin
 
 @pytest.mark.parametrize("name", sorted(tailfin._HOME_OF))
 def test_every_public_name_is_there(name: str) -> None:
-    assert getattr(tailfin, name).__name__ == name
+    assert isinstance(getattr(tailfin, name), type)
     assert name in dir(tailfin)
 
 

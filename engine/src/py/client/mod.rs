@@ -1,5 +1,3 @@
 //! The client's half of the seam.
 
 pub mod courier;
-pub mod reader;
-pub mod received;

@@ -1,6 +1,7 @@
 """The blocking producer."""
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Self, Unpack
 
@@ -8,10 +9,12 @@ from tailfin.client import producer as asynchronous
 from tailfin.client.blocking.portal import Portal
 from tailfin.client.errors import ClientStopped
 from tailfin.client.letters import Select
-from tailfin.client.messages import Message
+from tailfin.client.messages import Message, ReceivedMessage
+from tailfin.client.producer import ProducerStats
 from tailfin.client.producer_options import ProducerKeywords
 from tailfin.client.queues import Queue
 from tailfin.client.results import SendResult
+from tailfin.client.transactions import Decision
 
 
 class Producer:
@@ -109,6 +112,89 @@ class Producer:
                 messages, queue=queue, sharding_key=sharding_key, select=select, timeout=timeout
             )
         )
+
+    def request(
+        self,
+        message: Message,
+        *,
+        queue: Queue | None = None,
+        sharding_key: str | None = None,
+        select: Select | None = None,
+        timeout: float | None = None,
+    ) -> ReceivedMessage:
+        """Send a message that a consumer replies to, and wait for the reply.
+
+        Raises:
+            RequestTimeout: no reply came in time.
+
+        Example:
+            ```python
+            answer = producer.request(tailfin.Message("prices", b"apples"), timeout=5)
+            ```
+        """
+        return self._running().call(
+            self._core.request(
+                message, queue=queue, sharding_key=sharding_key, select=select, timeout=timeout
+            )
+        )
+
+    def reply(
+        self,
+        to: ReceivedMessage,
+        body: bytes,
+        *,
+        tags: str | None = None,
+        properties: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+    ) -> SendResult:
+        """Reply to a message that was sent with `request`."""
+        return self._running().call(
+            self._core.reply(to, body, tags=tags, properties=properties, timeout=timeout)
+        )
+
+    @contextlib.contextmanager
+    def transaction(self, message: Message, *, timeout: float | None = None) -> Iterator[Decision]:
+        """Send a message that counts only when the block has ended well.
+
+        The message is stored before the block begins, and consumers get it when the block has ended. An
+        exception drops it. When the process dies in between, the broker asks `check` of a producer of the
+        same group.
+
+        Example:
+            ```python
+            with producer.transaction(tailfin.Message("orders", b"paid 42")) as transaction:
+                database.execute("insert into paid values (42, ?)", transaction.message_id)
+            ```
+        """
+        decision = self.begin_transaction(message, timeout=timeout)
+        try:
+            yield decision
+        except BaseException:
+            decision.failed()
+            self.end_transaction(decision)
+            raise
+        self.end_transaction(decision)
+
+    def begin_transaction(self, message: Message, *, timeout: float | None = None) -> Decision:
+        """Send the half of a message whose end does not come in the same block."""
+        return self._running().call(self._core.begin_transaction(message, timeout=timeout))
+
+    def end_transaction(self, decision: Decision) -> None:
+        """End a transaction as it was decided."""
+        self._running().call(self._core.end_transaction(decision))
+
+    def recall(self, topic: str, handle: str) -> str:
+        """Take back a delayed message that was not delivered yet; return its id.
+
+        Args:
+            topic: the message's topic.
+            handle: `recall_handle` of its result.
+        """
+        return self._running().call(self._core.recall(topic, handle))
+
+    def stats(self) -> ProducerStats:
+        """Return what was done since the start, and what is under way."""
+        return self._core.stats()
 
     def queues(self, topic: str) -> tuple[Queue, ...]:
         """Return the queues that messages of a topic are sent to."""
