@@ -12,11 +12,14 @@ from typing import Any, Protocol, final
 
 from typing_extensions import disjoint_base
 
+from tailfin.client.queues import Queue
+
 __all__ = [
     "AppendRefused",
     "Appended",
     "BadExpression",
     "Courier",
+    "DamagedMessage",
     "DelayLevels",
     "Event",
     "HotPath",
@@ -26,6 +29,8 @@ __all__ = [
     "Message",
     "OfflineLog",
     "ReadResult",
+    "Reader",
+    "ReceivedMessage",
     "Request",
     "Server",
     "SqlFilter",
@@ -34,8 +39,10 @@ __all__ = [
     "StoreError",
     "StoreLocked",
     "Timer",
+    "compress_body",
     "decode_batch",
     "decode_message_id",
+    "decode_messages",
     "encode_batch",
     "encode_message_id",
     "encode_record",
@@ -779,3 +786,231 @@ class Courier:
 
         What has no answer then fails. Nothing more comes out of it; a second call does nothing.
         """
+
+class DamagedMessage(ValueError):
+    """A received message whose body cannot be had: damaged, or longer than allowed; the text names it."""
+
+@final
+class ReceivedMessage:
+    """A message as a consumer gets it.
+
+    It is a view of the bytes it came in, and decodes what it is asked for. All but `reconsume_times` is
+    read-only.
+
+    Example:
+        ```python
+        def handle(message: tailfin.ReceivedMessage) -> None:
+            print(message.topic, message.tags, message.keys, message.body.decode())
+        ```
+    """
+
+    @property
+    def topic(self) -> str:
+        """The topic that was subscribed to, without namespace, also when it comes from the retry topic."""
+    @property
+    def stored_topic(self) -> str:
+        """The topic whose queue it was read from."""
+    @property
+    def broker(self) -> str:
+        """Name of the broker it was read from."""
+    @property
+    def queue_id(self) -> int: ...
+    @property
+    def queue_offset(self) -> int: ...
+    @property
+    def physical_offset(self) -> int: ...
+    @property
+    def queue(self) -> Queue:
+        """The queue it was read from."""
+    @property
+    def size(self) -> int:
+        """Bytes it takes here, as the limits of a `Reader` count them."""
+    @property
+    def body(self) -> bytes:
+        """The body as it was sent; checked and decompressed at the first look.
+
+        Raises:
+            DamagedMessage: it does not fit its checksum, or cannot be decompressed.
+        """
+    @property
+    def flag(self) -> int:
+        """The application's own number."""
+    @property
+    def sys_flag(self) -> int: ...
+    @property
+    def born_timestamp(self) -> int: ...
+    @property
+    def born_host(self) -> str:
+        """The sender's `address:port`, IPv6 in brackets."""
+    @property
+    def store_timestamp(self) -> int: ...
+    @property
+    def store_host(self) -> str: ...
+    @property
+    def reconsume_times(self) -> int:
+        """How often it was tried before; whoever tries it again on the spot sets it."""
+    @reconsume_times.setter
+    def reconsume_times(self, times: int, /) -> None: ...
+    @property
+    def prepared_offset(self) -> int: ...
+    @property
+    def properties(self) -> dict[str, str]:
+        """All properties, as a new dict; `MIN_OFFSET` and `MAX_OFFSET` are the queue's when it was pulled."""
+    @property
+    def tags(self) -> str | None: ...
+    @property
+    def keys(self) -> list[str]: ...
+    @property
+    def message_id(self) -> str:
+        """The id its sender gave it (`UNIQ_KEY`), else the broker's."""
+    @property
+    def offset_message_id(self) -> str:
+        """The broker's id: store host and physical offset in hex."""
+    @property
+    def transaction_id(self) -> str | None:
+        """The id of the transaction it was sent in."""
+    def property(self, name: str) -> str | None:  # the last one, since it hides the builtin
+        """Return one property without decoding the others."""
+
+def decode_messages(
+    data: bytes,
+    *,
+    broker: str = "",
+    namespace: str | None = None,
+    tags: list[str] | None = None,
+    check_crc: bool = True,
+    body_bytes_max: int = ...,
+) -> list[ReceivedMessage]:
+    """Decode records as answers hold them: of a pull, a query, a message that was looked up.
+
+    A reply that was pushed to a producer is one, too, once `encode_record` has put it together.
+
+    Args:
+        data: the records, one after the other.
+        broker: who sent them.
+        namespace: taken off the topics.
+        tags: what their tags may be; all without.
+        check_crc: whether bodies must fit their checksums.
+        body_bytes_max: what compressed bodies may grow to.
+
+    Raises:
+        ValueError: there is something else than records.
+    """
+
+def compress_body(body: bytes, compression: str, level: int = 5) -> tuple[bytes, int]:
+    """Compress a body by `"zlib"`, `"lz4"` or `"zstd"`; return it with the bits for the system flag."""
+
+@final
+class Reader:
+    """Reads one queue, and pulls ahead of whoever takes its messages.
+
+    It is made at rest; `resume` starts it. While the broker answers as brokers do it goes on by itself; at
+    anything else it stops, and `trouble` says why until `resume` or `seek`. One that nobody holds any more is
+    closed.
+
+    `Courier.take` returns it when messages or trouble came, and again while `take` left messages behind.
+    """
+
+    def __new__(
+        cls,
+        courier: Courier,
+        address: str,
+        *,
+        group: str,
+        topic: str,
+        broker: str,
+        queue_id: int,
+        offset: int,
+        expression: str = "*",
+        expression_type: str = "TAG",
+        sub_version: int = 0,
+        send_expression: bool = False,
+        tags: list[str] | None = None,
+        batch: int = 32,
+        batch_bytes: int | None = None,
+        suspend_ms: int = 15_000,
+        timeout_ms: int = 30_000,
+        max_messages: int = 1000,
+        max_bytes: int = ...,
+        lite: bool = False,
+        namespace: str | None = None,
+        check_crc: bool = True,
+        body_bytes_max: int = ...,
+    ) -> Reader:
+        """Make a reader; the defaults are RocketMQ's.
+
+        Args:
+            courier: who carries its pulls.
+            address: `host:port` of the broker.
+            group: the consumer group.
+            topic: the topic, with its namespace.
+            broker: the broker's name.
+            queue_id: which queue.
+            offset: where to begin.
+            expression: what messages are wanted.
+            expression_type: `"TAG"` or `"SQL92"`.
+            sub_version: the version of the subscription, as in the group's heartbeats.
+            send_expression: have each pull carry the expression; otherwise the broker must know the group.
+            tags: the tags of the expression, to be compared as text; the broker only compares hashes.
+            batch: messages of one pull, at most.
+            batch_bytes: bytes of one pull, about.
+            suspend_ms: how long the broker may hold a pull for which there is nothing; 0: not at all.
+            timeout_ms: when an answer is given up; more than `suspend_ms`.
+            max_messages: no pull begins while so many are here, from their arrival to their release.
+            max_bytes: the same in bytes.
+            lite: use the request of lite pull consumers.
+            namespace: taken off the topics that messages show.
+            check_crc: whether bodies must fit their checksums.
+            body_bytes_max: what compressed bodies may grow to.
+        """
+    def resume(self, *, offset: int | None = None, address: str | None = None) -> None:
+        """Start, or go on after a pause or trouble; elsewhere if that is given. What is ready stays."""
+    def pause(self) -> None:
+        """Begin no more pulls; what is under way still arrives."""
+    def seek(self, offset: int) -> None:
+        """Begin again at `offset`; what is ready or under way is dropped. One at rest stays at rest."""
+    def close(self) -> None:
+        """Stop for good; what is ready or under way is dropped."""
+    def take(self, limit: int = 1024, *, release: bool = False) -> list[ReceivedMessage]:
+        """Take the next messages in order, up to `limit`; with `release` they are released at once."""
+    def release(self, messages: int, bytes: int) -> None:
+        """Say that messages, of so many bytes by their `size`, were dealt with: there is room for others."""
+    def wait(self, timeout: float) -> bool:
+        """Wait up to `timeout` seconds for messages or trouble; return whether there is something."""
+    def set_commit(self, offset: int | None) -> None:
+        """Let the pulls to come tell the broker that the group has consumed up to `offset`."""
+    @property
+    def trouble(self) -> tuple[int, str, int] | None:
+        """Why it stopped: code, remark, and where the broker would go on, or else where it stands.
+
+        A negative code is for what went wrong on the way: `-1004` not sent or connection lost, `-1006` no
+        answer in time, `-1000` an answer that cannot be read.
+        """
+    @property
+    def topic(self) -> str: ...
+    @property
+    def broker(self) -> str: ...
+    @property
+    def queue_id(self) -> int: ...
+    @property
+    def offset(self) -> int:
+        """Where the next pull begins."""
+    @property
+    def ready(self) -> int:
+        """Messages that can be taken."""
+    @property
+    def held(self) -> tuple[int, int]:
+        """Messages and bytes that count for the limits: ready, or taken and not released."""
+    @property
+    def min_offset(self) -> int | None:
+        """The queue's first offset at the last answer."""
+    @property
+    def max_offset(self) -> int | None:
+        """The offset after the queue's last message at the last answer."""
+    @property
+    def suggested_broker_id(self) -> int | None:
+        """The id of the broker that should be asked next, as the last answer said; 0 is the master."""
+    @property
+    def running(self) -> bool: ...
+    @property
+    def closed(self) -> bool: ...

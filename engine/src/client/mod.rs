@@ -1,5 +1,9 @@
 //! The client: what is sent and pulled per message, without Python in between.
 //!
 //! - `courier`: connections to servers on a thread of its own; everything below stands on it
+//! - `reader`: pulls a queue ahead of whoever takes its messages
+//! - `received`: messages as they came, decoded when asked
 
 pub mod courier;
+pub mod reader;
+pub mod received;

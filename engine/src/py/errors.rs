@@ -52,6 +52,17 @@ create_exception!(
     "A filter expression that cannot be read; `position` is the character where that shows, the first being 1."
 );
 
+create_exception!(
+    tailfin._engine,
+    DamagedMessage,
+    PyValueError,
+    "A received message whose body cannot be had: damaged, or longer than allowed; the text names it."
+);
+
+pub fn damaged_message(text: String) -> PyErr {
+    DamagedMessage::new_err(text)
+}
+
 /// A refused expression, with its place.
 pub fn bad_expression(py: Python<'_>, bad: &filter::BadExpression) -> PyErr {
     let error = BadExpression::new_err(bad.to_string());

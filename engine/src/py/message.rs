@@ -37,11 +37,12 @@ impl Message {
 }
 
 /// Text as Java would read it: malformed bytes are replaced, never refused.
-fn text(py: Python<'_>, bytes: &[u8]) -> Py<PyString> {
+pub fn text(py: Python<'_>, bytes: &[u8]) -> Py<PyString> {
     PyString::new(py, &String::from_utf8_lossy(bytes)).unbind()
 }
 
-fn host(host: Option<std::net::SocketAddr>) -> String {
+/// `address:port`, IPv6 in brackets.
+pub fn host(host: Option<std::net::SocketAddr>) -> String {
     host.map_or_else(|| "unknown".to_owned(), |host| host.to_string())
 }
 

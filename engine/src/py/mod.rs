@@ -22,6 +22,10 @@ mod _engine {
     #[pymodule_export]
     use super::client::courier::Courier;
     #[pymodule_export]
+    use super::client::reader::Reader;
+    #[pymodule_export]
+    use super::client::received::{ReceivedMessage, compress_body, decode_messages};
+    #[pymodule_export]
     use super::codec::{
         decode_batch, decode_message_id, encode_batch, encode_message_id, encode_record, java_hash,
     };
@@ -29,7 +33,8 @@ mod _engine {
     use super::delay::{DelayLevels, Timer};
     #[pymodule_export]
     use super::errors::{
-        AppendRefused, BadExpression, LoadFailed, StoreClosed, StoreDamaged, StoreError, StoreLocked,
+        AppendRefused, BadExpression, DamagedMessage, LoadFailed, StoreClosed, StoreDamaged, StoreError,
+        StoreLocked,
     };
     #[pymodule_export]
     use super::filter::SqlFilter;

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 
 use super::super::enter::enter;
 use super::super::options::Options;
+use super::reader::Reader;
 use crate::client::courier::{self, CourierConfig, Keys, Notice, TlsConfig};
 
 /// Connections to servers on a thread of their own.
@@ -31,7 +32,7 @@ impl Courier {
     /// Take what Python has to look at, oldest first.
     #[pyo3(signature = (limit=256))]
     fn take<'py>(&self, py: Python<'py>, limit: usize) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        self.0.take(limit).into_iter().map(|notice| seen(py, notice)).collect()
+        self.0.take(limit).into_iter().filter_map(|notice| seen(py, notice).transpose()).collect()
     }
 
     /// Close the connection to a server; the next request opens another.
@@ -48,9 +49,9 @@ impl Courier {
     }
 }
 
-/// The Python object of a notice.
-fn seen(_py: Python<'_>, _notice: Notice) -> PyResult<Bound<'_, PyAny>> {
-    Err(PyValueError::new_err("a notice of an unknown kind"))
+/// The Python object of a notice, unless nobody has it any more.
+fn seen(py: Python<'_>, notice: Notice) -> PyResult<Option<Bound<'_, PyAny>>> {
+    Reader::of_notice(py, notice).map_err(|_| PyValueError::new_err("a notice of an unknown kind"))
 }
 
 /// Build the configuration from a mapping that must hold every key and no other.

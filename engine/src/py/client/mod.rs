@@ -1,3 +1,5 @@
 //! The client's half of the seam.
 
 pub mod courier;
+pub mod reader;
+pub mod received;

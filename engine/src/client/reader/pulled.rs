@@ -1,0 +1,125 @@
+//! What became of a pull.
+
+use std::sync::Arc;
+
+use super::config::Amount;
+use crate::client::courier::Outcome;
+use crate::client::received::{Answer, Reading, Received, Tags};
+use crate::net::frame::Frame;
+use crate::net::text::Text;
+
+const FOUND: i32 = 0;
+const NOT_FOUND: i32 = 19;
+const RETRY_IMMEDIATELY: i32 = 20;
+/// RocketMQ's code for trouble on the way that has no other; no broker answers it.
+const UNREADABLE: i32 = -1000;
+
+/// What stops a reader until somebody decides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// The broker's code; a negative one is for what went wrong on the way.
+    pub code: i32,
+    pub remark: String,
+    /// Where the broker would go on; where the reader stands when it did not say.
+    pub next_offset: i64,
+}
+
+/// What a pull brought.
+#[derive(Debug, Default)]
+pub struct Pulled {
+    pub messages: Vec<Received>,
+    pub amount: Amount,
+    pub next_offset: i64,
+    pub suggested_broker: Option<i64>,
+    pub bounds: Option<(i64, i64)>,
+    pub trouble: Option<Trouble>,
+}
+
+#[derive(Default)]
+struct Fields {
+    next_offset: Option<i64>,
+    min_offset: Option<i64>,
+    max_offset: Option<i64>,
+    suggested_broker: Option<i64>,
+    offset_delta: Option<i64>,
+}
+
+impl Fields {
+    fn of(frame: &Frame<'_>) -> Self {
+        let mut found = Self::default();
+        for field in frame.header.fields {
+            let slot = match field.key.borrowed() {
+                Some("nextBeginOffset") => &mut found.next_offset,
+                Some("minOffset") => &mut found.min_offset,
+                Some("maxOffset") => &mut found.max_offset,
+                Some("suggestWhichBrokerId") => &mut found.suggested_broker,
+                Some("offsetDelta") => &mut found.offset_delta,
+                _ => continue,
+            };
+            *slot = field.value.int();
+        }
+        found
+    }
+}
+
+impl Pulled {
+    /// Read the outcome of a pull that began at `offset`.
+    pub fn of(outcome: Outcome<'_>, offset: i64, tags: &Tags, reading: &Arc<Reading>) -> Self {
+        match outcome {
+            Outcome::Answered(frame) => Self::of_answer(frame, offset, tags, reading),
+            Outcome::Failed(failure) => Self::failed(offset, failure.code, failure.remark),
+            Outcome::Sent => unreachable!("pulls are answered"),
+        }
+    }
+
+    fn of_answer(frame: &Frame<'_>, offset: i64, tags: &Tags, reading: &Arc<Reading>) -> Self {
+        let fields = Fields::of(frame);
+        let code = frame.header.code;
+        let mut pulled = match (code, fields.next_offset) {
+            (FOUND, Some(next)) if next > offset => {
+                Self::found(frame, &fields, (offset, next), tags, reading)
+            }
+            (NOT_FOUND | RETRY_IMMEDIATELY, Some(next_offset)) => Self { next_offset, ..Self::default() },
+            (FOUND | NOT_FOUND | RETRY_IMMEDIATELY, next) => {
+                let remark =
+                    format!("the broker answered a pull from {offset} on, and would go on at {next:?}");
+                Self::failed(offset, UNREADABLE, remark)
+            }
+            (_, next) => {
+                let remark =
+                    frame.header.remark.map_or_else(String::new, |text| Text::to_str(text).into_owned());
+                Self::failed(next.unwrap_or(offset), code, remark)
+            }
+        };
+        pulled.suggested_broker = fields.suggested_broker;
+        pulled.bounds = fields.min_offset.zip(fields.max_offset);
+        pulled
+    }
+
+    fn found(
+        frame: &Frame<'_>,
+        fields: &Fields,
+        (offset, next_offset): (i64, i64),
+        tags: &Tags,
+        reading: &Arc<Reading>,
+    ) -> Self {
+        let answer = Arc::new(Answer {
+            reading: reading.clone(),
+            bytes: frame.body.into(),
+            bounds: fields.min_offset.zip(fields.max_offset),
+            offset_delta: fields.offset_delta.unwrap_or(0),
+        });
+        let (messages, bad) = answer.messages(offset, tags);
+        let bytes = messages.iter().map(Received::size).sum();
+        let amount = Amount { messages: messages.len(), bytes };
+        let Some(bad) = bad else { return Self { messages, amount, next_offset, ..Self::default() } };
+        let next_offset = messages.last().map_or(offset, |last| last.queue_offset() + 1);
+        let remark = format!("at offset {next_offset} the answer holds no message: {bad}");
+        Self { messages, amount, ..Self::failed(next_offset, UNREADABLE, remark) }
+    }
+
+    fn failed(next_offset: i64, code: i32, remark: String) -> Self {
+        let trouble = Some(Trouble { code, remark, next_offset });
+        Self { next_offset, trouble, ..Self::default() }
+    }
+}
