@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from tailfin.message import Message as ReceivedMessage
 
-__all__ = ["Message", "ReceivedMessage", "encoded_size", "with_properties"]
+__all__ = ["Message", "ReceivedMessage", "encoded_size", "set_property", "with_properties"]
 
 
 class Message:
@@ -65,3 +65,8 @@ def with_properties(message: Message, changes: Mapping[str, str], *, without: It
         properties.pop(name, None)
     wait = properties.get("WAIT") != "false"
     return Message(message.topic, message.body, properties=properties, flag=message.flag, wait=wait)
+
+
+def set_property(message: Message, name: str, value: str) -> None:
+    """Set a property of a message."""
+    message.properties[name] = value
