@@ -8,10 +8,10 @@ from tailfin.admin.cluster import BrokerFigures, BrokerMember
 from tailfin.admin.connections import ConnectedClient, GroupMembers, Subscription
 from tailfin.admin.errors import AdminError, NotFound
 from tailfin.admin.groups import GroupSettings
-from tailfin.admin.offsets import GroupProgress, OffsetChange, QueueProgress
+from tailfin.admin.progress import GroupProgress, OffsetChange, QueueProgress
 from tailfin.admin.stats import Rate, Rates, Traffic
 from tailfin.admin.times import Moment, Target
-from tailfin.admin.topics import QueueStatus, TopicPlace, TopicStatus
+from tailfin.admin.topic_facts import QueueStatus, TopicPlace, TopicStatus
 from tailfin.admin.tracking import MessageTrack, TrackStatus
 from tailfin.wire.bodies.groups import GroupRetryPolicy, SubscriptionGroupConfig
 from tailfin.wire.bodies.stats import ConsumeMessageDirectlyResult, ConsumerRunningInfo

@@ -2,15 +2,15 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tailfin.admin.errors import AdminError, NotFound
 from tailfin.admin.servers import Servers, each
+from tailfin.admin.topic_facts import QueueStatus, TopicPlace, TopicStatus, places
 from tailfin.broker.names import DEFAULT_TOPIC, DLQ_PREFIX, RETRY_PREFIX
 from tailfin.client.names import is_system_topic
 from tailfin.client.queues import Queue
 from tailfin.wire.bodies.common import GroupList, TopicList
-from tailfin.wire.bodies.routes import TopicRouteData
 from tailfin.wire.bodies.stats import TopicStatsTable
 from tailfin.wire.bodies.topics import Perm, TopicConfig, TopicConfigSerializeWrapper
 from tailfin.wire.codes import Code, ResponseCode
@@ -32,65 +32,6 @@ ORDER_TOPICS = "ORDER_TOPIC_CONFIG"
 OF_GROUPS = (RETRY_PREFIX, DLQ_PREFIX)
 LOOK_AGAIN_S = 0.02
 _FOUND_OR_NOT = (ResponseCode.SUCCESS, ResponseCode.TOPIC_NOT_EXIST, ResponseCode.REQUEST_CODE_NOT_SUPPORTED)
-
-
-@dataclass(frozen=True, slots=True)
-class QueueStatus:
-    """The ends of a queue.
-
-    Attributes:
-        queue: the queue.
-        min_offset: offset of the first message that is still stored.
-        max_offset: offset that the next message will get.
-        last_store_timestamp: when the newest message was stored, in milliseconds since the epoch; None when
-            there is none.
-    """
-
-    queue: Queue
-    min_offset: int
-    max_offset: int
-    last_store_timestamp: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class TopicStatus:
-    """How full a topic is.
-
-    Attributes:
-        topic: its name.
-        queues: its queues, in order.
-        put_tps: messages stored a second over the last minute; brokers before 5.x do not tell it.
-    """
-
-    topic: str
-    queues: tuple[QueueStatus, ...]
-    put_tps: float
-
-    @property
-    def messages(self) -> int:
-        """How many messages the queues hold."""
-        return sum(each.max_offset - each.min_offset for each in self.queues)
-
-
-@dataclass(frozen=True, slots=True)
-class TopicPlace:
-    """A topic on one broker.
-
-    Attributes:
-        broker: the broker's name.
-        cluster: the cluster it belongs to.
-        addresses: addresses of its members by id; 0 is the master.
-        read_queues: queues that consumers read.
-        write_queues: queues that producers write.
-        perm: what may be done.
-    """
-
-    broker: str
-    cluster: str
-    addresses: dict[int, str]
-    read_queues: int
-    write_queues: int
-    perm: Perm
 
 
 class Topics:
@@ -344,20 +285,3 @@ class Topics:
         )
         names = {name for each in answers.values() for name in GroupList.from_json(each.body).group_list}
         return tuple(sorted(names))
-
-
-def places(route: TopicRouteData) -> tuple[TopicPlace, ...]:
-    """Say a route broker by broker."""
-    brokers = {each.broker_name: each for each in route.broker_datas}
-    return tuple(
-        TopicPlace(
-            broker=queues.broker_name,
-            cluster=brokers[queues.broker_name].cluster or "",
-            addresses=dict(sorted(brokers[queues.broker_name].broker_addrs.items())),
-            read_queues=queues.read_queue_nums,
-            write_queues=queues.write_queue_nums,
-            perm=Perm(queues.perm),
-        )
-        for queues in sorted(route.queue_datas, key=lambda each: each.broker_name)
-        if queues.broker_name in brokers
-    )

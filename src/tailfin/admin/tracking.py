@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tailfin.admin.connections import GroupMembers, Subscription
-from tailfin.admin.offsets import QueueProgress
+from tailfin.admin.progress import QueueProgress
 from tailfin.client.queues import Queue
 from tailfin.wire.bodies.clients import ConsumeType, MessageModel
 

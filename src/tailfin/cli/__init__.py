@@ -1,7 +1,8 @@
 """The command line: `python -m tailfin`, one module per verb, or per command that has no verbs.
 
 Each module has `arguments(parser)`, which declares what it takes, and `run(args)`, which does it and
-returns the exit code: 0 when all is well, 1 when something was found, 2 when it could not be done.
+returns the exit code: 0 when all is well, 1 when something was found, 2 when it could not be done. Commands
+that ask a cluster end with 1 when it refuses or does not answer.
 """
 
 import argparse
@@ -11,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-from tailfin.cli import broker, namesrv, start
+from tailfin.cli import broker, cluster, dlq, group, message, namesrv, offset, start, topic
 from tailfin.cli.bench import create, e2e, limit_server, pull, send
 from tailfin.cli.store import dump, inspect, verify
 from tailfin.config.setting import ConfigError
@@ -22,6 +23,12 @@ from tailfin.wire.error import RemotingError
 
 COMMANDS: dict[str, ModuleType] = {"start": start, "namesrv": namesrv, "broker": broker}
 NOUNS = {
+    "topic": ("topics: list, show, create, update, delete", topic.VERBS),
+    "group": ("consumer groups: list, show, create, update, delete", group.VERBS),
+    "offset": ("how far groups are: lag, reset, skip, clone", offset.VERBS),
+    "message": ("messages: send, read, show, query, resend", message.VERBS),
+    "dlq": ("dead letters: list, show, resend", dlq.VERBS),
+    "cluster": ("brokers and name servers: list, show, config, update, writes", cluster.VERBS),
     "bench": (
         "put load on a broker and tell how it fares",
         {"send": send, "pull": pull, "e2e": e2e, "create": create, "limit-server": limit_server},

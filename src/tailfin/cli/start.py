@@ -30,10 +30,10 @@ A producer (Java, Go, Python: any RocketMQ client) needs one address:
 A consumer:
   consumer.setNamesrvAddr("{namesrv}"); consumer.subscribe("TopicTest", "*");
 
-Look around with RocketMQ's own tool:
-  mqadmin clusterList -n {namesrv}
-  mqadmin sendMessage -n {namesrv} -t TopicTest -p "hello"
-  mqadmin consumeMessage -n {namesrv} -t TopicTest
+A first message from the shell, and a look around (RocketMQ's mqadmin works as well):
+  tailfin message send TopicTest "hello" -n {namesrv}
+  tailfin message read TopicTest -n {namesrv}
+  tailfin cluster list -n {namesrv}
 
 Ctrl-C stops it."""
 

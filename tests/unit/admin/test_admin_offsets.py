@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tailfin.admin import AdminError, NotFound
-from tailfin.admin.offsets import progress
+from tailfin.admin.progress import progress
 from tailfin.client.queues import Queue
 from tailfin.wire.bodies.common import MessageQueue
 from tailfin.wire.bodies.stats import ConsumeStats, OffsetWrapper
