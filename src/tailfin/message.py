@@ -1,11 +1,15 @@
-"""The stored message, the codecs round it (records, batches, ids, Java's hash), and filters by properties."""
+"""Messages stored and received, the codecs round them (records, batches, ids, Java's hash), and filters."""
 
 from tailfin._engine import (
     BadExpression,
+    DamagedMessage,
     Message,
+    ReceivedMessage,
     SqlFilter,
+    compress_body,
     decode_batch,
     decode_message_id,
+    decode_messages,
     encode_batch,
     encode_message_id,
     encode_record,
@@ -14,10 +18,14 @@ from tailfin._engine import (
 
 __all__ = [
     "BadExpression",
+    "DamagedMessage",
     "Message",
+    "ReceivedMessage",
     "SqlFilter",
+    "compress_body",
     "decode_batch",
     "decode_message_id",
+    "decode_messages",
     "encode_batch",
     "encode_message_id",
     "encode_record",

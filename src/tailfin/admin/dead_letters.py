@@ -11,7 +11,7 @@ from tailfin.admin.times import Target
 from tailfin.admin.topics import Topics
 from tailfin.broker.names import DLQ_PREFIX, dead_letter_topic, retry_topic
 from tailfin.client.results import SendResult
-from tailfin.message import Message
+from tailfin.message import ReceivedMessage
 
 RETRY_TOPIC = "RETRY_TOPIC"
 ORIGIN_MESSAGE_ID = "ORIGIN_MESSAGE_ID"
@@ -34,7 +34,7 @@ class DeadLetters:
 
     async def list(
         self, group: str, *, start: Target = "first", end: Target = "last", limit: int | None = None
-    ) -> tuple[Message, ...]:
+    ) -> tuple[ReceivedMessage, ...]:
         """Return the dead letters of a group, oldest first; none when it never had any.
 
         Args:
@@ -45,7 +45,7 @@ class DeadLetters:
         """
         return tuple([each async for each in self._read(group, start, end, limit)])
 
-    async def show(self, group: str, message_id: str) -> Message:
+    async def show(self, group: str, message_id: str) -> ReceivedMessage:
         """Return one dead letter of a group by its id: the producer's, or the dead letter's own."""
         if await self._servers.find_route(dead_letter_topic(group)) is None:
             raise NotFound(f"group {group!r} has no dead letters")
@@ -86,7 +86,7 @@ class DeadLetters:
 
     async def _read(
         self, group: str, start: Target, end: Target, limit: int | None
-    ) -> AsyncGenerator[Message, None]:
+    ) -> AsyncGenerator[ReceivedMessage, None]:
         topic = dead_letter_topic(group)
         if await self._servers.find_route(topic) is None:
             return
@@ -94,11 +94,11 @@ class DeadLetters:
             async for message in found:
                 yield message
 
-    async def _resend(self, group: str, message: Message) -> SendResult:
+    async def _resend(self, group: str, message: ReceivedMessage) -> SendResult:
         # Consumers show a message of the retry topic under the topic it was sent to.
         further = {
             name: value
             for name in (RETRY_TOPIC, ORIGIN_MESSAGE_ID)
-            if (value := message.get_property(name)) is not None
+            if (value := message.property(name)) is not None
         }
         return await self._resending.send(message, retry_topic(group), further)

@@ -8,15 +8,15 @@ from contextlib import aclosing
 from tailfin.admin.connections import ASKED_OF_A_CLIENT_S, Connections
 from tailfin.admin.errors import AdminError, NotFound
 from tailfin.admin.offsets import Offsets
-from tailfin.admin.reading import Reading, records
+from tailfin.admin.reading import Reading
 from tailfin.admin.resending import Resending
-from tailfin.admin.servers import Servers, each
+from tailfin.admin.servers import Servers, each, name_of
 from tailfin.admin.times import LATEST_MS, Moment, Target, milliseconds
 from tailfin.admin.topics import Topics
 from tailfin.admin.tracking import MessageTrack, judge
 from tailfin.client.queues import Queue
 from tailfin.client.results import SendResult
-from tailfin.message import Message, decode_message_id
+from tailfin.message import ReceivedMessage, decode_message_id, decode_messages
 from tailfin.wire.bodies.stats import ConsumeMessageDirectlyResult
 from tailfin.wire.codes import Code, ResponseCode
 from tailfin.wire.headers.admin import QueryMessageRequestHeader, ViewMessageRequestHeader
@@ -46,7 +46,7 @@ class Messages:
         self._reading = reading
         self._resending = resending
 
-    async def find(self, topic: str, message_id: str) -> Message:
+    async def find(self, topic: str, message_id: str) -> ReceivedMessage:
         """Return a message by either of its ids: the one a producer gave it, or the broker's.
 
         Args:
@@ -61,7 +61,7 @@ class Messages:
         except AdminError:
             raise NotFound(f"topic {topic!r} has no message {message_id}, or no longer") from None
 
-    async def by_id(self, message_id: str) -> Message:
+    async def by_id(self, message_id: str) -> ReceivedMessage:
         """Return a message by the id its broker gave it (`SendResult.offset_message_id`)."""
         try:
             address, offset = decode_message_id(message_id)
@@ -82,15 +82,15 @@ class Messages:
         )
         if answer.code != ResponseCode.SUCCESS:
             raise NotFound(f"broker {address} has no message {message_id}, or no longer: {answer.remark}")
-        return records(answer.body)[0]
+        return decode_messages(answer.body, broker=name_of(clusters, address))[0]
 
-    async def by_unique_key(self, topic: str, unique_key: str) -> tuple[Message, ...]:
+    async def by_unique_key(self, topic: str, unique_key: str) -> tuple[ReceivedMessage, ...]:
         """Return the messages with an id that a producer gave (`SendResult.message_id`), oldest first.
 
         There are several when a producer sent one again, or a consumer handed it back.
         """
         found = await self._query(topic, unique_key, 0, LATEST_MS, FOUND_MAX, unique=True)
-        return tuple(message for message in found if message.unique_key == unique_key)
+        return tuple(message for message in found if message.message_id == unique_key)
 
     async def by_key(
         self,
@@ -100,7 +100,7 @@ class Messages:
         begin: Moment | None = None,
         end: Moment | None = None,
         limit: int = FOUND_MAX,
-    ) -> tuple[Message, ...]:
+    ) -> tuple[ReceivedMessage, ...]:
         """Return messages by one of their keys, oldest first.
 
         Args:
@@ -113,11 +113,11 @@ class Messages:
         first = 0 if begin is None else milliseconds(begin)
         last = LATEST_MS if end is None else milliseconds(end)
         found = await self._query(topic, key, first, last, limit, unique=False)
-        return tuple(message for message in found if key in (message.keys or "").split())
+        return tuple(message for message in found if key in message.keys)
 
     async def _query(
         self, topic: str, key: str, begin: int, end: int, limit: int, *, unique: bool
-    ) -> list[Message]:
+    ) -> list[ReceivedMessage]:
         header = QueryMessageRequestHeader(
             topic=topic, key=key, max_num=limit, begin_timestamp=begin, end_timestamp=end
         )
@@ -131,13 +131,13 @@ class Messages:
         # A key is looked up by its hash: messages of other topics may share it.
         found = [
             message
-            for answer in answers.values()
-            for message in records(answer.body)
-            if message.topic == topic
+            for broker, answer in answers.items()
+            for message in decode_messages(answer.body, broker=broker)
+            if message.stored_topic == topic
         ]
         return sorted(found, key=lambda message: message.store_timestamp)
 
-    async def by_offset(self, queue: Queue, offset: int) -> Message:
+    async def by_offset(self, queue: Queue, offset: int) -> ReceivedMessage:
         """Return the message at an offset of a queue."""
         (stretch,) = await self._reading.stretches(queue.topic, "first", "last", [queue])
         pulled = await self._reading.pull(queue, stretch.address, offset, limit=1)
@@ -160,7 +160,7 @@ class Messages:
         queues: Sequence[Queue] | None = None,
         expression: str = "*",
         limit: int | None = None,
-    ) -> AsyncGenerator[Message, None]:
+    ) -> AsyncGenerator[ReceivedMessage, None]:
         """Yield the messages of a topic in the order they were stored; nobody's offset moves.
 
         Args:
@@ -192,7 +192,7 @@ class Messages:
         start: Target = "last",
         queues: Sequence[Queue] | None = None,
         expression: str = "*",
-    ) -> AsyncGenerator[Message, None]:
+    ) -> AsyncGenerator[ReceivedMessage, None]:
         """Yield the messages of a topic as they come, without end; nobody's offset moves.
 
         Args:
@@ -206,12 +206,12 @@ class Messages:
             async for message in found:
                 yield message
 
-    async def resend(self, message: Message) -> SendResult:
+    async def resend(self, message: ReceivedMessage) -> SendResult:
         """Send a copy of a message to its topic; every group that reads the topic gets it."""
-        return await self._resending.send(message, message.topic)
+        return await self._resending.send(message, message.stored_topic)
 
     async def consume_directly(
-        self, message: Message, group: str, client_id: str
+        self, message: ReceivedMessage, group: str, client_id: str
     ) -> ConsumeMessageDirectlyResult:
         """Have a connected consumer consume a message now; its offset does not move.
 
@@ -221,27 +221,23 @@ class Messages:
             client_id: its id, as `connections.consumers` returns it.
         """
         header = ConsumeMessageDirectlyResultRequestHeader(
-            consumer_group=group, client_id=client_id, msg_id=message.message_id, topic=message.topic
+            consumer_group=group,
+            client_id=client_id,
+            msg_id=message.offset_message_id,
+            topic=message.stored_topic,
         )
         answer = await self._servers.ask(
             message.store_host, Code.CONSUME_MESSAGE_DIRECTLY, header=header, timeout=ASKED_OF_A_CLIENT_S
         )
         return ConsumeMessageDirectlyResult.from_json(answer.body)
 
-    async def track(self, message: Message) -> tuple[MessageTrack, ...]:
+    async def track(self, message: ReceivedMessage) -> tuple[MessageTrack, ...]:
         """Say of every group that reads the message's topic whether it consumed the message."""
-        clusters = await self._servers.clusters()
-        broker = next(
-            name
-            for name, each in clusters.broker_addr_table.items()
-            if message.store_host in each.broker_addrs.values()
-        )
-        queue = Queue(message.topic, broker, message.queue_id)
-        groups = await self._topics.groups(message.topic)
-        return tuple(await asyncio.gather(*(self._track(message, queue, group) for group in groups)))
+        groups = await self._topics.groups(message.stored_topic)
+        return tuple(await asyncio.gather(*(self._track(message, group) for group in groups)))
 
-    async def _track(self, message: Message, queue: Queue, group: str) -> MessageTrack:
+    async def _track(self, message: ReceivedMessage, group: str) -> MessageTrack:
         members, progress = await asyncio.gather(
-            self._connections.consumers(group), self._offsets.progress(group, message.topic)
+            self._connections.consumers(group), self._offsets.progress(group, message.stored_topic)
         )
-        return judge(queue, message.queue_offset, message.tags, members, progress.queues)
+        return judge(message.queue, message.queue_offset, message.tags, members, progress.queues)

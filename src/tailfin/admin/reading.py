@@ -15,7 +15,7 @@ from tailfin.admin.times import Target, milliseconds
 from tailfin.client.errors import got_no_answer
 from tailfin.client.queues import Queue
 from tailfin.client.routes import read_route
-from tailfin.message import Message
+from tailfin.message import ReceivedMessage, decode_messages
 from tailfin.wire.codes import Code, ResponseCode
 from tailfin.wire.error import RemotingError
 from tailfin.wire.headers.pull import PullMessageRequestHeader, PullMessageResponseHeader
@@ -47,7 +47,7 @@ class Pulled:
         at_end: there was nothing behind the offset.
     """
 
-    messages: tuple[Message, ...]
+    messages: tuple[ReceivedMessage, ...]
     next_offset: int
     at_end: bool
 
@@ -118,9 +118,9 @@ class Reading:
                 f"`tailfin topic update {queue.topic} --perm rw` allows it"
             ) from None
         found = PullMessageResponseHeader.decode(answer.fields)
-        wanted = tags(expression)
-        messages = tuple(each for each in records(answer.body) if not wanted or each.tags in wanted)
-        return Pulled(messages, found.next_begin_offset, answer.code == ResponseCode.PULL_NOT_FOUND)
+        # Brokers compare hashes of tags: two tags may share one.
+        messages = decode_messages(answer.body, broker=queue.broker, tags=tags(expression))
+        return Pulled(tuple(messages), found.next_begin_offset, answer.code == ResponseCode.PULL_NOT_FOUND)
 
     async def stretches(
         self, topic: str, start: Target, end: Target, queues: Sequence[Queue] | None
@@ -154,7 +154,7 @@ class Reading:
             return await self._queue_ends.last(queue, address)
         return await self._queue_ends.at_time(queue, address, milliseconds(target))
 
-    async def one_by_one(self, stretch: Stretch, expression: str) -> AsyncGenerator[Message, None]:
+    async def one_by_one(self, stretch: Stretch, expression: str) -> AsyncGenerator[ReceivedMessage, None]:
         """Yield the messages of a part of a queue."""
         offset = stretch.start
         while offset < stretch.end:
@@ -167,12 +167,14 @@ class Reading:
                 return
             offset = pulled.next_offset
 
-    async def merged(self, stretches: Sequence[Stretch], expression: str) -> AsyncGenerator[Message, None]:
+    async def merged(
+        self, stretches: Sequence[Stretch], expression: str
+    ) -> AsyncGenerator[ReceivedMessage, None]:
         """Yield the messages of several queues in the order they were stored."""
         order = itertools.count()
-        waiting: list[tuple[int, int, Message, AsyncIterator[Message]]] = []
+        waiting: list[tuple[int, int, ReceivedMessage, AsyncIterator[ReceivedMessage]]] = []
 
-        async def advance(source: AsyncIterator[Message]) -> None:
+        async def advance(source: AsyncIterator[ReceivedMessage]) -> None:
             with contextlib.suppress(StopAsyncIteration):
                 message = await anext(source)
                 heapq.heappush(waiting, (message.store_timestamp, next(order), message, source))
@@ -184,9 +186,11 @@ class Reading:
             yield message
             await advance(source)
 
-    async def endless(self, stretches: Sequence[Stretch], expression: str) -> AsyncGenerator[Message, None]:
+    async def endless(
+        self, stretches: Sequence[Stretch], expression: str
+    ) -> AsyncGenerator[ReceivedMessage, None]:
         """Yield the messages of several queues as they come."""
-        arrived: asyncio.Queue[Message | Exception] = asyncio.Queue(maxsize=PAGE)
+        arrived: asyncio.Queue[ReceivedMessage | Exception] = asyncio.Queue(maxsize=PAGE)
         watching = [asyncio.create_task(self._watch(each, expression, arrived)) for each in stretches]
         try:
             while True:
@@ -200,7 +204,7 @@ class Reading:
             await asyncio.gather(*watching, return_exceptions=True)
 
     async def _watch(
-        self, stretch: Stretch, expression: str, arrived: "asyncio.Queue[Message | Exception]"
+        self, stretch: Stretch, expression: str, arrived: "asyncio.Queue[ReceivedMessage | Exception]"
     ) -> None:
         offset = stretch.start
         while True:
@@ -223,18 +227,7 @@ class Reading:
             offset = pulled.next_offset
 
 
-def records(data: bytes) -> list[Message]:
-    """Take apart the records that stand in an answer one behind the other."""
-    found = []
-    at = 0
-    while at < len(data):
-        size = int.from_bytes(data[at : at + 4], "big")
-        found.append(Message.decode(data[at : at + size]))
-        at += size
-    return found
-
-
-def tags(expression: str) -> frozenset[str]:
-    """Return the tags of an expression; none: all messages."""
+def tags(expression: str) -> list[str] | None:
+    """Return the tags of an expression; None: all messages."""
     words = {word.strip() for word in expression.split("||")} - {""}
-    return frozenset() if "*" in words else frozenset(words)
+    return None if not words or "*" in words else sorted(words)

@@ -8,14 +8,14 @@ from tailfin.admin.servers import Servers
 from tailfin.broker.names import DEFAULT_TOPIC
 from tailfin.client.results import SendResult, SendStatus
 from tailfin.client.routes import read_route
-from tailfin.message import Message
+from tailfin.message import ReceivedMessage, compress_body
 from tailfin.wire.codes import Code, ResponseCode
 from tailfin.wire.header import now_ms
 from tailfin.wire.headers.send import SendMessageRequestHeader, SendMessageResponseHeader
 
+UNIQUE_KEY = "UNIQ_KEY"
 GROUP = "CLIENT_INNER_PRODUCER"
-COMPRESSED_BITS = 0x701
-"""The bits of a message's flag that say whether and how its body is compressed."""
+COMPRESS_OVER = 4096
 
 OF_THE_FIRST_WAY = frozenset(
     {
@@ -54,7 +54,7 @@ class Resending:
         self._servers = servers
 
     async def send(
-        self, message: Message, topic: str, further: Mapping[str, str] | None = None
+        self, message: ReceivedMessage, topic: str, further: Mapping[str, str] | None = None
     ) -> SendResult:
         """Send a copy of a message to a topic.
 
@@ -70,13 +70,16 @@ class Resending:
                 f"no queue of topic {topic!r} can be written to: its masters are gone, or its permission"
             )
         queue = random.choice(queues)
+        body, bits = message.body, 0
+        if len(body) >= COMPRESS_OVER:
+            body, bits = compress_body(body, "zlib")
         header = SendMessageRequestHeader(
             producer_group=GROUP,
             topic=topic,
             default_topic=DEFAULT_TOPIC,
             default_topic_queue_nums=4,
             queue_id=queue.queue_id,
-            sys_flag=message.sys_flag & COMPRESSED_BITS,
+            sys_flag=bits,
             born_timestamp=now_ms(),
             flag=message.flag,
             properties=text({**own(message.properties), **(further or {})}),
@@ -88,13 +91,13 @@ class Resending:
             (await self._servers.masters_of(topic))[queue.broker],
             Code.SEND_MESSAGE_V2,
             fields=header.encode(short=True),
-            body=message.body,
+            body=body,
             accept=_STORED,
         )
         stored = SendMessageResponseHeader.decode(answer.fields)
         return SendResult(
             status=SendStatus(ResponseCode(answer.code)),
-            message_id=message.unique_key or stored.msg_id,
+            message_id=message.property(UNIQUE_KEY) or stored.msg_id,
             offset_message_id=stored.msg_id,
             queue=queue._replace(queue_id=stored.queue_id),
             queue_offset=stored.queue_offset,

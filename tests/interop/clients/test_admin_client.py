@@ -194,7 +194,7 @@ def test_dead_letters_are_listed_and_sent_again(
     assert answer.header["code"] == 0, answer.header.get("remark")
     (letter,) = eventually(lambda: admin.dead_letters.list(LETTERS), "the dead letter")
     assert letter.body == b"1"
-    result = admin.dead_letters.resend(LETTERS, letter.message_id)
+    result = admin.dead_letters.resend(LETTERS, letter.offset_message_id)
     assert result.queue.topic == f"%RETRY%{LETTERS}"
     (again,) = eventually(lambda: list(admin.messages.read(f"%RETRY%{LETTERS}")), "the copy")
-    assert (again.body, again.get_property("RETRY_TOPIC")) == (b"1", TOPIC)
+    assert (again.body, again.property("RETRY_TOPIC")) == (b"1", TOPIC)

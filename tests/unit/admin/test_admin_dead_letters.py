@@ -35,13 +35,13 @@ def test_dead_letters_are_found_by_their_group(scene: Scene) -> None:
 def test_a_dead_letter_is_sent_to_its_group_alone(scene: Scene) -> None:
     with_dead_letters(scene, "retrying", 2)
     letter = scene.admin.dead_letters.list("retrying")[1]
-    result = scene.admin.dead_letters.resend("retrying", letter.message_id)
+    result = scene.admin.dead_letters.resend("retrying", letter.offset_message_id)
     assert result.queue.topic == "%RETRY%retrying"
     (again,) = eventually(lambda: list(scene.admin.messages.read("%RETRY%retrying")), "the copy")
     assert (again.body, again.tags, again.reconsume_times) == (b"1", "t", 0)
-    assert again.get_property("RETRY_TOPIC") == "topic_of_retrying"
-    assert again.get_property("UNIQ_KEY") == f"{'retrying':X<27}00001"
-    assert again.get_property("DELAY") is None
+    assert again.property("RETRY_TOPIC") == "topic_of_retrying"
+    assert again.property("UNIQ_KEY") == f"{'retrying':X<27}00001"
+    assert again.property("DELAY") is None
     assert scene.admin.topics.status("topic_of_retrying").messages == 2
 
 

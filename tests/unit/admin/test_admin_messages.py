@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 import pytest
 
+import tailfin
 from tailfin.admin import AdminError, NotFound, Perm
 from tailfin.client.queues import Queue
-from tailfin.message import Message
+from tailfin.message import Message, ReceivedMessage
 from tailfin.wire.bodies.stats import CMResult, ConsumeMessageDirectlyResult
 from tailfin.wire.codes import Code
 from tailfin.wire.frame import Frame
@@ -16,7 +17,7 @@ from tests.unit.admin.scene import Scene, eventually
 UNIQUE = "7F0000010000000000000000000{:05d}"
 
 
-def bodies(messages: Sequence[Message]) -> list[bytes]:
+def bodies(messages: Sequence[ReceivedMessage]) -> list[bytes]:
     return [each.body for each in messages]
 
 
@@ -141,9 +142,21 @@ def test_a_message_is_sent_again_with_its_properties(scene: Scene) -> None:
     result = scene.admin.messages.resend(scene.admin.messages.by_id(first))
     assert (result.queue, result.queue_offset) == (Queue("again", "broker-a", 0), 1)
     copy = eventually(lambda: list(scene.admin.messages.read("again"))[1:], "the copy")[0]
-    assert (copy.body, copy.message_id) == (b"once", result.offset_message_id)
-    own = {name: copy.get_property(name) for name in ("KEYS", "TAGS", "mine", "WAIT")}
+    assert (copy.body, copy.offset_message_id) == (b"once", result.offset_message_id)
+    own = {name: copy.property(name) for name in ("KEYS", "TAGS", "mine", "WAIT")}
     assert own == {"KEYS": "k", "TAGS": "t", "mine": "1", "WAIT": None}
+
+
+def test_a_compressed_body_is_read_and_sent_again(scene: Scene) -> None:
+    scene.admin.topics.create("big", queues=1, broker="broker-a")
+    body = b"0123456789" * 1000
+    with tailfin.Producer("sender", nameserver=scene.cluster.namesrv) as producer:
+        sent = producer.send(tailfin.Message("big", body))
+    message = scene.admin.messages.by_id(sent.offset_message_id)
+    assert (message.body, message.sys_flag & 1) == (body, 1)
+    again = scene.admin.messages.by_id(scene.admin.messages.resend(message).offset_message_id)
+    assert (again.body, again.message_id) == (body, sent.message_id)
+    assert again.size < len(body)
 
 
 def test_a_consumer_consumes_a_message_when_told(scene: Scene) -> None:

@@ -207,8 +207,10 @@ def test_dead_letters(
     assert ["postman", "1"] in [line.split() for line in tailfin("dlq", "list").splitlines()]
     letter = as_json("dlq", "list", "postman")
     assert letter["body"] == "lost"
-    assert "lost" in tailfin("dlq", "show", "postman", letter["message_id"])
-    assert tailfin("dlq", "resend", "postman", letter["message_id"]).startswith("1 dead letters sent again")
+    assert "lost" in tailfin("dlq", "show", "postman", letter["offset_message_id"])
+    assert tailfin("dlq", "resend", "postman", letter["offset_message_id"]).startswith(
+        "1 dead letters sent again"
+    )
     assert as_json("dlq", "resend", "postman", "--all") == {"group": "postman", "sent": 1}
     assert "has no dead letters" in refused("dlq", "show", "nobody", "x")
 

@@ -19,7 +19,7 @@ from tailfin.admin.client import AdminClient
 from tailfin.cli import admin as common
 from tailfin.cli import words
 from tailfin.cli.message import printing
-from tailfin.message import Message
+from tailfin.message import ReceivedMessage
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,7 +65,7 @@ async def _read(admin: AdminClient, args: argparse.Namespace) -> None:
                 return
 
 
-def _messages(admin: AdminClient, args: argparse.Namespace) -> AsyncGenerator[Message, None]:
+def _messages(admin: AdminClient, args: argparse.Namespace) -> AsyncGenerator[ReceivedMessage, None]:
     queues = words.queues(args.topic, args.queues)
     if args.follow:
         return admin.messages.follow(

@@ -92,15 +92,26 @@ def wanted(message: Message, args: argparse.Namespace) -> bool:
 
 def as_text(message: Message) -> str:
     """Write a message on one line, its body shortened."""
-    body = message.body
-    shown = body[:TEXT_BODY_MAX].decode("utf-8", "backslashreplace")
-    text = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in shown)
-    more = f" ... ({len(body)} bytes)" if len(body) > TEXT_BODY_MAX else ""
     marks = [f"tags={message.tags}"] if message.tags else []
     marks += [f"keys={message.keys}"] if message.keys else []
     where = f"{message.topic}/{message.queue_id}/{message.queue_offset}"
     stored = common.iso(message.store_timestamp)
-    return " ".join([str(message.physical_offset), where, stored, *marks, f"{text}{more}"])
+    return " ".join([str(message.physical_offset), where, stored, *marks, body_text(message.body)])
+
+
+def body_text(body: bytes) -> str:
+    """Write a body on one line, shortened."""
+    shown = body[:TEXT_BODY_MAX].decode("utf-8", "backslashreplace")
+    text = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in shown)
+    return f"{text} ... ({len(body)} bytes)" if len(body) > TEXT_BODY_MAX else text
+
+
+def body_field(body: bytes) -> dict[str, object]:
+    """Return a body as JSON has it: text if it is UTF-8, else Base64."""
+    try:
+        return {"body": body.decode()}
+    except UnicodeDecodeError:
+        return {"body_base64": base64.b64encode(body).decode()}
 
 
 def as_json(message: Message) -> str:
@@ -121,9 +132,6 @@ def as_json(message: Message) -> str:
         "reconsume_times": message.reconsume_times,
         "prepared_offset": message.prepared_offset,
         "properties": message.properties,
+        **body_field(message.body),
     }
-    try:
-        fields["body"] = message.body.decode()
-    except UnicodeDecodeError:
-        fields["body_base64"] = base64.b64encode(message.body).decode()
     return json.dumps(fields, ensure_ascii=False)
