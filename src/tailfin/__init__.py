@@ -16,7 +16,18 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tailfin.admin.blocking import AdminClient as AdminClient
+    from tailfin.client.blocking.lite_pull_consumer import LitePullConsumer as LitePullConsumer
     from tailfin.client.blocking.producer import Producer as Producer
+    from tailfin.client.blocking.pull_consumer import PullConsumer as PullConsumer
+    from tailfin.client.blocking.push_consumer import PushConsumer as PushConsumer
+    from tailfin.client.consuming.handlers import RETRY as RETRY
+    from tailfin.client.consuming.handlers import Retry as Retry
+    from tailfin.client.consuming.offsets import OffsetStore as OffsetStore
+    from tailfin.client.consuming.pull import PullResult as PullResult
+    from tailfin.client.consuming.pull import PullStatus as PullStatus
+    from tailfin.client.consuming.stats import ConsumerStats as ConsumerStats
+    from tailfin.client.consuming.stats import QueueStats as QueueStats
+    from tailfin.client.consuming.subscriptions import Sql as Sql
     from tailfin.client.errors import ClientError as ClientError
     from tailfin.client.errors import ClientStopped as ClientStopped
     from tailfin.client.errors import MessageRefused as MessageRefused
@@ -33,6 +44,14 @@ if TYPE_CHECKING:
     from tailfin.client.messages import Message as Message
     from tailfin.client.messages import ReceivedMessage as ReceivedMessage
     from tailfin.client.queues import Queue as Queue
+    from tailfin.client.rebalance import Averagely as Averagely
+    from tailfin.client.rebalance import ByCircle as ByCircle
+    from tailfin.client.rebalance import ByConfig as ByConfig
+    from tailfin.client.rebalance import ByMachineRoom as ByMachineRoom
+    from tailfin.client.rebalance import ConsistentHash as ConsistentHash
+    from tailfin.client.rebalance import MachineRoomNearby as MachineRoomNearby
+    from tailfin.client.rebalance import Rooms as Rooms
+    from tailfin.client.rebalance import Strategy as Strategy
     from tailfin.client.results import SendResult as SendResult
     from tailfin.client.results import SendStatus as SendStatus
     from tailfin.client.tls import Tls as Tls
@@ -41,6 +60,33 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"  # Cargo.toml's; tests/unit/test_version.py compares the two
 
 _HOMES = {
+    "blocking.lite_pull_consumer": ("LitePullConsumer",),
+    "blocking.pull_consumer": ("PullConsumer",),
+    "blocking.push_consumer": ("PushConsumer",),
+    "consuming.handlers": (
+        "RETRY",
+        "Retry",
+    ),
+    "consuming.offsets": ("OffsetStore",),
+    "consuming.pull": (
+        "PullResult",
+        "PullStatus",
+    ),
+    "consuming.stats": (
+        "ConsumerStats",
+        "QueueStats",
+    ),
+    "consuming.subscriptions": ("Sql",),
+    "rebalance": (
+        "Averagely",
+        "ByCircle",
+        "ByConfig",
+        "ByMachineRoom",
+        "ConsistentHash",
+        "MachineRoomNearby",
+        "Rooms",
+        "Strategy",
+    ),
     "blocking.producer": ("Producer",),
     "errors": (
         "ClientError",

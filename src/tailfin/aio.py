@@ -10,6 +10,9 @@ async with aio.Producer("shop", nameserver="127.0.0.1:9876") as producer:
 """
 
 from tailfin.admin.client import AdminClient
+from tailfin.client.consuming.lite_pull import LitePullConsumer
+from tailfin.client.consuming.pull import PullConsumer
+from tailfin.client.consuming.push import PushConsumer
 from tailfin.client.producer import Producer
 
-__all__ = ["AdminClient", "Producer"]
+__all__ = ["AdminClient", "LitePullConsumer", "Producer", "PullConsumer", "PushConsumer"]

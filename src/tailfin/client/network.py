@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
 from tailfin.client import ids, routes
+from tailfin.client.carrying import Carrier
 from tailfin.client.errors import ClientError, ClientStopped, NoBroker, got_no_answer
 from tailfin.client.hooks import RequestHook, overriding
 from tailfin.client.nameservers import NameServers
@@ -83,6 +84,7 @@ class Network:
         self.nameservers = NameServers(options.nameservers(), self._client, options.request_timeout)
         self._routes = RouteTable(self.nameservers, options.route_interval, self._route_changed)
         self._standing = Standing(self)
+        self.carrier = Carrier(options)
         self._members: list[Member] = []
         self._unreachable: set[str] = set()
         self._running = False
@@ -101,6 +103,7 @@ class Network:
             await self.leave(member)
         await self._standing.stop()
         await self._routes.stop()
+        await self.carrier.stop()
         await self._client.stop()
 
     async def __aenter__(self) -> Self:

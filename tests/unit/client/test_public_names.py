@@ -10,7 +10,7 @@ import tailfin
 
 @pytest.mark.parametrize("name", sorted(tailfin._HOME_OF))
 def test_every_public_name_is_there(name: str) -> None:
-    assert isinstance(getattr(tailfin, name), type)
+    assert getattr(tailfin, name) is not None
     assert name in dir(tailfin)
 
 

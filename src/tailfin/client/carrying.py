@@ -1,0 +1,79 @@
+"""The engine's courier on an event loop: whoever has something under way is told when there is news of it."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Hashable
+
+from tailfin._engine import Courier
+from tailfin.client.options import ClientOptions
+from tailfin.wire.frame import FRAME_BYTES_MAX
+
+log = logging.getLogger("tailfin.client")
+
+
+class Carrier:
+    """Carries what is sent and pulled per message, on connections and a thread of the engine's own.
+
+    Nothing is made before it is needed. What has news (a reader, a receipt) is looked up among those that
+    `watch` was called for, and its function is called on the event loop.
+    """
+
+    def __init__(self, options: ClientOptions) -> None:
+        self._options = options
+        self._courier: Courier | None = None
+        self._watched: dict[Hashable, Callable[[], None]] = {}
+
+    @property
+    def courier(self) -> Courier:
+        """The courier; the first look makes it, inside a running event loop."""
+        if self._courier is None:
+            self._courier = Courier(courier_options(self._options))
+            asyncio.get_running_loop().add_reader(self._courier.fileno(), self._take)
+        return self._courier
+
+    def watch(self, noticed: Hashable, act: Callable[[], None]) -> None:
+        """Have a function called whenever there is news of something."""
+        self._watched[noticed] = act
+
+    def forget(self, noticed: Hashable) -> None:
+        """Call nobody for it any more."""
+        self._watched.pop(noticed, None)
+
+    async def stop(self, drain: float = 0.0) -> None:
+        """Wait up to `drain` seconds for what is under way, and close the connections."""
+        if self._courier is not None:
+            await asyncio.to_thread(self._courier.stop, drain)
+            self._take()
+            asyncio.get_running_loop().remove_reader(self._courier.fileno())
+        self._watched.clear()
+
+    def _take(self) -> None:
+        assert self._courier is not None, "its descriptor was readable"
+        for noticed in self._courier.take():
+            act = self._watched.get(noticed)
+            if act is not None:
+                # One that fails must not keep the news from the others.
+                try:
+                    act()
+                except Exception:
+                    log.exception("news of %r could not be dealt with", noticed)
+
+
+def courier_options(options: ClientOptions) -> dict[str, int | bool | str]:
+    """Return what every client can be told, as the courier takes it."""
+    tls = options.tls_settings()
+    return {
+        "connect_ms": int(options.connect_timeout * 1000),
+        "idle_ms": int(options.idle_timeout * 1000),
+        "max_frame_bytes": FRAME_BYTES_MAX,
+        "binary": False,
+        "tls": tls is not None,
+        "tls_ca": str(tls.ca or "") if tls else "",
+        "tls_insecure": bool(tls and not tls.verify),
+        "tls_check_host": bool(tls and tls.verify and tls.check_hostname),
+        "tls_cert": str(tls.certificate or "") if tls else "",
+        "tls_key": str(tls.key or "") if tls else "",
+        "access_key": options.access_key or "",
+        "secret_key": options.secret_key or "",
+        "security_token": options.security_token or "",
+    }

@@ -1,0 +1,129 @@
+"""What a consumer holds of one queue: messages that wait, messages that handlers have, and the way ahead."""
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+
+class Placed(Protocol):
+    """A message of a queue."""
+
+    @property
+    def queue_offset(self) -> int:
+        """Its place in the queue."""
+
+
+class Portion:
+    """Messages of one queue that one worker has.
+
+    The worker takes them from the front of `todo`. Others may take some away from its end meanwhile: taking
+    one is a single step for all threads.
+    """
+
+    __slots__ = ("messages", "started", "todo")
+
+    def __init__(self, messages: list[Any]) -> None:
+        self.messages = messages
+        self.todo = deque(messages)
+        self.started = 0.0
+        """When the message that is with the handler was given to it."""
+
+
+class CachedQueue:
+    """The messages of one queue between the broker and the handlers, in the order of the queue.
+
+    Not safe for several threads at once: whoever shares it holds a lock.
+    """
+
+    def __init__(self, offset: int) -> None:
+        self.read_to = offset
+        """Where the next message would be: everything before it arrived here, or is not wanted."""
+        self.waiting: deque[Any] = deque()
+        self._out: set[Portion] = set()
+        self.dropped = False
+
+    def add(self, messages: Iterable[Placed], read_to: int) -> None:
+        """Take messages that arrived, in order, and note how far the queue is read."""
+        self.waiting.extend(messages)
+        self.read_to = max(self.read_to, read_to)
+
+    def take(self, limit: int) -> Portion | None:
+        """Hand out the next messages, up to `limit`."""
+        waiting = self.waiting
+        if not waiting or self.dropped:
+            return None
+        portion = Portion([waiting.popleft() for _ in range(min(limit, len(waiting)))])
+        self._out.add(portion)
+        return portion
+
+    def has(self, portion: Portion) -> bool:
+        """Whether a portion is still this queue's."""
+        return portion in self._out
+
+    def settle(self, portion: Portion, keep: list[Any]) -> list[Any]:
+        """Note that all but some messages of a portion are done; return those that left."""
+        if portion not in self._out:
+            return []
+        if not keep:
+            self._out.remove(portion)
+            return portion.messages
+        kept = {message.queue_offset for message in keep}
+        left = [message for message in portion.messages if message.queue_offset not in kept]
+        portion.messages = keep
+        return left
+
+    def give_back(self, portion: Portion, messages: list[Any]) -> None:
+        """Put the last messages of a portion back to the front of those that wait."""
+        if portion not in self._out or not messages:
+            return
+        portion.messages = portion.messages[: -len(messages)]
+        if not portion.messages:
+            self._out.remove(portion)
+        self.waiting.extendleft(reversed(messages))
+
+    def clear(self) -> list[Any]:
+        """Forget what waits, for another reader to have; return it."""
+        left = list(self.waiting)
+        if left:
+            self.read_to = left[0].queue_offset
+            self.waiting.clear()
+        return left
+
+    def abandon(self) -> None:
+        """Forget what workers have: another reader gets it again."""
+        self._out.clear()
+
+    def restart(self, offset: int) -> list[Any]:
+        """Go on from another offset, and return all that was held: workers that have some finish in vain."""
+        held = [*self.waiting, *(message for portion in self._out for message in portion.messages)]
+        self.waiting.clear()
+        self._out.clear()
+        self.read_to = offset
+        return held
+
+    @property
+    def commit_offset(self) -> int:
+        """Where another reader would have to begin: the first message that is not done."""
+        first = self.waiting[0].queue_offset if self.waiting else self.read_to
+        firsts: list[int] = [first, *(portion.messages[0].queue_offset for portion in self._out)]
+        return min(firsts)
+
+    @property
+    def outstanding(self) -> list[Portion]:
+        """The portions that workers have."""
+        return list(self._out)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a worker has something of the queue."""
+        return bool(self._out)
+
+    @property
+    def count(self) -> int:
+        """Messages that wait or are with a handler."""
+        return len(self.waiting) + sum(len(portion.messages) for portion in self._out)
+
+    @property
+    def span(self) -> int:
+        """Distance from the first message held to where the next one would be."""
+        return self.read_to - self.commit_offset
