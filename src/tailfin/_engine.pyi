@@ -6,9 +6,10 @@ milliseconds since the epoch. Nothing here configures itself: each option of a s
 with RocketMQ's key, and `tailfin.config` is the only place that knows the defaults.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from os import PathLike
-from typing import Any, Protocol, final
+from typing import Any, Literal, Protocol, final
 
 from typing_extensions import disjoint_base
 
@@ -28,8 +29,12 @@ __all__ = [
     "LogStore",
     "Message",
     "OfflineLog",
+    "Outbox",
+    "OutgoingMessage",
+    "Parcel",
     "ReadResult",
     "Reader",
+    "Receipt",
     "ReceivedMessage",
     "Request",
     "Server",
@@ -778,13 +783,19 @@ class Courier:
     def fileno(self) -> int:
         """Return a descriptor that is readable while `take` has something."""
     def take(self, limit: int = 256) -> list[Any]:
-        """Take what Python has to look at, oldest first."""
+        """Take what Python has to look at, oldest first.
+
+        A reader with messages or trouble; a receipt that was watched and is done; a parcel that failed and
+        needs a decision (`Outbox.retry` or `Outbox.give_up`); an outbox that has room again after `try_post`
+        found none.
+        """
     def disconnect(self, address: str) -> None:
         """Close the connection to a server, if there is one; the next request opens another."""
     def stop(self, drain: float) -> None:
         """Take no more requests, and wait up to `drain` seconds for the answers to those under way.
 
-        What has no answer then fails. Nothing more comes out of it; a second call does nothing.
+        What has no answer then fails, and nobody is asked about failures any more. `take` still has the
+        receipts that were watched. A second call does nothing.
         """
 
 class DamagedMessage(ValueError):
@@ -1014,3 +1025,224 @@ class Reader:
     def running(self) -> bool: ...
     @property
     def closed(self) -> bool: ...
+
+@final
+class OutgoingMessage:
+    """A message to send; `tailfin.Message`."""
+
+    topic: str
+    body: bytes
+    flag: int
+    properties: dict[str, str]
+    """All properties, those of `tags`, `keys` and the others too; changing the dict changes the message."""
+    wait: bool
+    """Whether the broker answers only when the message is as safe as it is configured to be."""
+
+    def __new__(
+        cls,
+        topic: str,
+        body: bytes | bytearray | memoryview,
+        *,
+        tags: str | None = None,
+        keys: str | Iterable[str] | None = None,
+        properties: Mapping[str, str] | None = None,
+        flag: int = 0,
+        delay_level: int | None = None,
+        delay: timedelta | float | None = None,
+        deliver_at: datetime | int | None = None,
+        sharding_key: str | None = None,
+        wait: bool = True,
+    ) -> OutgoingMessage:
+        """Make a message; nothing is sent yet.
+
+        Args:
+            topic: where it goes.
+            body: its content.
+            tags: what consumers can filter by.
+            keys: what it can be found by later, one or several.
+            properties: further properties.
+            flag: a number for the application.
+            delay_level: deliver it later, by one of the broker's levels.
+            delay: deliver it after so many seconds.
+            deliver_at: deliver it at this time; as a number, milliseconds since the epoch.
+            sharding_key: messages with one key stay in order.
+            wait: whether the broker answers only when the message is as safe as it is configured to be.
+        """
+    @property
+    def tags(self) -> str | None: ...
+    @tags.setter
+    def tags(self, tags: str | None) -> None: ...
+    @property
+    def keys(self) -> list[str]: ...
+    @keys.setter
+    def keys(self, keys: str | Iterable[str] | None) -> None: ...
+    @property
+    def delay_level(self) -> int | None: ...
+    @delay_level.setter
+    def delay_level(self, level: int | None) -> None: ...
+    @property
+    def delay(self) -> float | None:
+        """Seconds after which it is delivered."""
+    @delay.setter
+    def delay(self, delay: timedelta | float | None) -> None: ...
+    @property
+    def deliver_at(self) -> int | None:
+        """When it is delivered, in milliseconds since the epoch."""
+    @deliver_at.setter
+    def deliver_at(self, moment: datetime | int | None) -> None: ...
+    @property
+    def sharding_key(self) -> str | None: ...
+    @sharding_key.setter
+    def sharding_key(self, key: str | None) -> None: ...
+
+@final
+class Outbox:
+    """What one producer sends: messages at once, or collected into batches by topic.
+
+    Outboxes of one courier are equal when they are the same: `Courier.take` makes new objects.
+    """
+
+    def __new__(cls, courier: Courier, options: Mapping[str, int | bool | str]) -> Outbox:
+        """Make an outbox. Every key must be there.
+
+        `group`; `linger_ms`, `batch_bytes`, `batch_count`: how long and how much is collected (0 ms: only
+        what is there already); `room_bytes`: how much may be under way; `compression` (`"zlib"`, `"lz4"`,
+        `"zstd"`, `"none"`), `compression_level`, `compress_over`: longer bodies are compressed and go alone;
+        `max_message_size`; `timeout_ms`: for each try of what is posted; `default_topic`, `default_queues`;
+        `unit_mode`; `instance_id` (the namespace, or empty); `client_ip`: what message ids begin with.
+        """
+    def set_route(
+        self, topic: str, queues: Sequence[tuple[str, str, int]], *, wire_topic: str | None = None
+    ) -> None:
+        """Let posts to a topic go round these queues (address, broker, queue id), a whole batch to each.
+
+        `wire_topic` is what brokers know the topic as. No queues: posts have no route.
+        """
+    def post(self, message: OutgoingMessage) -> Receipt | None:
+        """Send a message with others of its topic; None when the topic has no route yet.
+
+        Waits while there is no room. When a try fails `Courier.take` has the parcel, for Python to decide.
+        """
+    def try_post(self, message: OutgoingMessage) -> Receipt | Literal[False] | None:
+        """As `post`, but return False when there is no room: `Courier.take` has the outbox once there is."""
+    def send(
+        self,
+        message: OutgoingMessage,
+        address: str,
+        broker: str,
+        queue_id: int,
+        timeout_ms: int,
+        *,
+        oneway: bool = False,
+        wire_topic: str | None = None,
+    ) -> Receipt:
+        """Send a message at once, whether there is room or not.
+
+        A failure is the receipt's code; `retry` with its parcel sends the same message once more.
+        """
+    def send_batch(
+        self,
+        messages: Sequence[OutgoingMessage],
+        address: str,
+        broker: str,
+        queue_id: int,
+        timeout_ms: int,
+        *,
+        oneway: bool = False,
+        wire_topic: str | None = None,
+    ) -> list[Receipt]:
+        """Send messages of one topic at once, as one batch; `ValueError` when they cannot be one."""
+    def stamp(self, message: OutgoingMessage) -> str:
+        """Give a message its unique key (`UNIQ_KEY`), unless it has one; return it.
+
+        Sends do that by themselves, without changing the message.
+        """
+    def retry(self, parcel: Parcel, address: str, broker: str, queue_id: int, timeout_ms: int) -> bool:
+        """Send a failed parcel once more; false when it is stored, given up or under way."""
+    def give_up(self, parcel: Parcel) -> None:
+        """Let a parcel's failure be the end of it."""
+    def flush(self, timeout: float | None = None) -> bool:
+        """Send what is collected and wait until nothing is under way; false when the time is over first."""
+    def pending(self) -> int:
+        """Return how many messages are under way."""
+    def pending_bytes(self) -> int:
+        """Return how many bytes are under way."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Receipt:
+    """The promise of one message's result."""
+
+    @property
+    def done(self) -> bool:
+        """Whether the message is stored, or its failure final."""
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until it is done; false when `timeout` seconds pass first."""
+    def watch(self) -> None:
+        """Have `Courier.take` return this very receipt once it is done; at once when it is."""
+    @property
+    def parcel(self) -> Parcel:
+        """All messages that travel in its request."""
+    @property
+    def code(self) -> int | None:
+        """How the last try ended, as a `ResponseCode`; None while there is no answer."""
+    @property
+    def remark(self) -> str: ...
+    @property
+    def topic(self) -> str:
+        """As brokers know it."""
+    @property
+    def message_id(self) -> str:
+        """The message's unique key."""
+    @property
+    def offset_message_id(self) -> str: ...
+    @property
+    def broker(self) -> str: ...
+    @property
+    def queue_id(self) -> int: ...
+    @property
+    def queue_offset(self) -> int:
+        """Where it stands in its queue; -1 when it is not stored."""
+    @property
+    def transaction_id(self) -> str | None: ...
+    @property
+    def region_id(self) -> str | None: ...
+    @property
+    def trace_on(self) -> bool: ...
+    @property
+    def recall_handle(self) -> str | None: ...
+    @property
+    def tries(self) -> int: ...
+
+@final
+class Parcel:
+    """Messages that travel as one request. Equal when they are the same."""
+
+    @property
+    def outbox(self) -> Outbox: ...
+    @property
+    def topic(self) -> str:
+        """As brokers know it."""
+    @property
+    def count(self) -> int:
+        """Messages in it."""
+    @property
+    def code(self) -> int | None:
+        """How the last try ended; None while it is under way."""
+    @property
+    def remark(self) -> str: ...
+    @property
+    def address(self) -> str:
+        """Where the last try went."""
+    @property
+    def broker(self) -> str: ...
+    @property
+    def queue_id(self) -> int: ...
+    @property
+    def tries(self) -> int: ...
+    @property
+    def age(self) -> float:
+        """Seconds since the first try."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...

@@ -24,6 +24,5 @@ mod send;
 mod send_header;
 pub mod sent;
 mod serve;
-mod unique;
 mod verdict;
 pub mod waiting;

@@ -15,11 +15,11 @@ use super::options::HotOptions;
 use super::park::Parking;
 use super::rulebook::{Rulebook, Topic};
 use super::sent::Unflushed;
-use super::unique::UniqueKeys;
 use super::waiting::WaitRules;
 use crate::error::{Error, Result};
 use crate::log::clock::now_ms;
 use crate::log::store::Store;
+use crate::message::unique::UniqueKeys;
 
 /// Answers sends, pulls and offsets from a store, by the rules that Python told it.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl HotPath {
         let settings =
             Settings { added_properties: options.added_properties(), options, by_python: Vec::new() };
         let path = Arc::new(Self {
-            unique_keys: UniqueKeys::new(&store.store_host()),
+            unique_keys: UniqueKeys::new(store.store_host().ip()),
             store,
             rulebook: Rulebook::default(),
             offsets: Offsets::default(),

@@ -5,7 +5,7 @@
 //! - `draft`: writes a message that is about to be stored
 //! - `compress`: bodies that were compressed by their sender
 //! - `properties`, `batch`, `host`: the smaller layouts inside
-//! - `ids`, `crc`: message ids, hashes and checksums
+//! - `ids`, `unique`, `crc`: message ids, hashes and checksums
 
 pub mod batch;
 pub mod compress;
@@ -18,6 +18,7 @@ pub mod properties;
 pub mod record;
 #[cfg(test)]
 pub(crate) mod samples;
+pub mod unique;
 
 pub use batch::{BadBatch, BatchEntry};
 pub use compress::{BadBody, Compression};

@@ -22,7 +22,13 @@ mod _engine {
     #[pymodule_export]
     use super::client::courier::Courier;
     #[pymodule_export]
+    use super::client::message::OutgoingMessage;
+    #[pymodule_export]
+    use super::client::outbox::Outbox;
+    #[pymodule_export]
     use super::client::reader::Reader;
+    #[pymodule_export]
+    use super::client::receipt::{Parcel, Receipt};
     #[pymodule_export]
     use super::client::received::{ReceivedMessage, compress_body, decode_messages};
     #[pymodule_export]

@@ -1,7 +1,7 @@
 //! The courier as others see it.
 
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -31,6 +31,7 @@ pub struct Courier {
     tls: Option<Arc<ClientConfig>>,
     notices: Notices,
     opaque: AtomicI32,
+    stopping: AtomicBool,
     letterbox: OnceLock<Arc<Letterbox>>,
     state: Mutex<State>,
     /// A forked child has the parent's sockets but not its thread, and must keep its hands off.
@@ -52,6 +53,7 @@ impl Courier {
             config: Arc::new(config),
             notices: Notices::new().map_err(unusable)?,
             opaque: AtomicI32::new(0),
+            stopping: AtomicBool::new(false),
             letterbox: OnceLock::new(),
             state: Mutex::default(),
             generation: fork::generation(),
@@ -149,11 +151,17 @@ impl Courier {
     fn end(&self, drain: Duration) -> Option<JoinHandle<()>> {
         let mut state = self.state.lock();
         state.stopped = true;
+        self.stopping.store(true, Ordering::Release);
         if let Some(letterbox) = self.letterbox.get() {
             // A second stop finds nobody.
             let _ = letterbox.put(Letter::Stop(Instant::now() + drain));
         }
         state.thread.take()
+    }
+
+    /// Whether a stop has begun: nobody will decide about failures any more.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire) || self.is_parents()
     }
 
     /// Whether it belongs to the process this one was forked from.

@@ -158,7 +158,10 @@ impl Link {
                     return refused.push(pending.order);
                 }
             }
-            pending.order.waiter.done(Outcome::Answered(frame));
+            let Order { waiter, body, .. } = pending.order;
+            // So that its owner is the only one who has it, and can use the memory again.
+            drop(body);
+            waiter.done(Outcome::Answered(frame));
         })
     }
 

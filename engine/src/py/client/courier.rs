@@ -4,13 +4,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 use super::super::enter::enter;
 use super::super::options::Options;
+use super::outbox::Outbox;
 use super::reader::Reader;
+use super::receipt::{Parcel, Watched};
 use crate::client::courier::{self, CourierConfig, Keys, Notice, TlsConfig};
+use crate::client::outbox;
 
 /// Connections to servers on a thread of their own.
 #[pyclass(frozen, module = "tailfin._engine")]
@@ -44,14 +47,44 @@ impl Courier {
     fn stop(&self, py: Python<'_>, drain: f64) -> PyResult<()> {
         let drain = Duration::try_from_secs_f64(drain)
             .map_err(|_| PyValueError::new_err(format!("{drain} is no possible time in seconds")))?;
-        py.detach(|| self.0.stop(drain));
+        py.detach(|| {
+            self.0.stop(drain);
+            give_up_all(&self.0);
+        });
         Ok(())
     }
 }
 
 /// The Python object of a notice, unless nobody has it any more.
 fn seen(py: Python<'_>, notice: Notice) -> PyResult<Option<Bound<'_, PyAny>>> {
-    Reader::of_notice(py, notice).map_err(|_| PyValueError::new_err("a notice of an unknown kind"))
+    let notice = match Reader::of_notice(py, notice) {
+        Ok(reader) => return Ok(reader),
+        Err(notice) => notice,
+    };
+    let notice = match notice.downcast::<Watched>() {
+        Ok(watched) => return Ok(Some(watched.0.bind(py).clone().into_any())),
+        Err(notice) => notice,
+    };
+    let notice = match notice.downcast::<outbox::Parcel>() {
+        Ok(parcel) => return Ok(Some(Bound::new(py, Parcel(parcel))?.into_any())),
+        Err(notice) => notice,
+    };
+    match notice.downcast::<outbox::Outbox>() {
+        Ok(outbox) => Ok(Some(Bound::new(py, Outbox(outbox))?.into_any())),
+        Err(_) => Err(PyRuntimeError::new_err("a notice of a kind that Python does not know")),
+    }
+}
+
+/// Nobody decides about failures any more: they are the end of what failed.
+fn give_up_all(courier: &courier::Courier) {
+    let mut others = Vec::new();
+    for notice in courier.take(usize::MAX) {
+        match notice.downcast::<outbox::Parcel>() {
+            Ok(parcel) => parcel.give_up(),
+            Err(notice) => others.push(notice),
+        }
+    }
+    courier.notify(others);
 }
 
 /// Build the configuration from a mapping that must hold every key and no other.

@@ -1,0 +1,274 @@
+//! A message that is about to be sent, as its user makes it.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyMemoryView, PyString};
+
+use crate::client::outbox::{Draft, Unsendable};
+
+impl From<Unsendable> for PyErr {
+    fn from(error: Unsendable) -> Self {
+        PyValueError::new_err(error.to_string())
+    }
+}
+
+/// A message to send.
+#[pyclass(module = "tailfin._engine")]
+pub struct OutgoingMessage {
+    #[pyo3(get, set)]
+    pub topic: Py<PyString>,
+    #[pyo3(get)]
+    pub body: Py<PyBytes>,
+    #[pyo3(get, set)]
+    flag: i32,
+    /// What `WAIT` says, as long as there is no dict of properties.
+    waits: bool,
+    /// All properties, made when there is anything to put into it.
+    properties: Option<Py<PyDict>>,
+}
+
+#[pymethods]
+impl OutgoingMessage {
+    #[new]
+    #[pyo3(signature = (
+        topic, body, *, tags=None, keys=None, properties=None, flag=0, delay_level=None, delay=None,
+        deliver_at=None, sharding_key=None, wait=true
+    ))]
+    #[allow(clippy::too_many_arguments)] // the user's keywords
+    fn new(
+        py: Python<'_>,
+        topic: Py<PyString>,
+        body: &Bound<'_, PyAny>,
+        tags: Option<&Bound<'_, PyString>>,
+        keys: Option<&Bound<'_, PyAny>>,
+        properties: Option<&Bound<'_, PyAny>>,
+        flag: i32,
+        delay_level: Option<i64>,
+        delay: Option<&Bound<'_, PyAny>>,
+        deliver_at: Option<&Bound<'_, PyAny>>,
+        sharding_key: Option<&Bound<'_, PyString>>,
+        wait: bool,
+    ) -> PyResult<Self> {
+        let mut message = Self { topic, body: bytes(body)?, flag, waits: wait, properties: None };
+        if let Some(properties) = properties {
+            message.properties(py)?.update(properties.cast()?)?;
+        }
+        if let Some(tags) = tags {
+            message.set(py, "TAGS", tags)?;
+        }
+        if keys.is_some() {
+            message.set_keys(py, keys)?;
+        }
+        if delay_level.is_some() {
+            message.set_delay_level(py, delay_level)?;
+        }
+        if delay.is_some() {
+            message.set_delay(py, delay)?;
+        }
+        if deliver_at.is_some() {
+            message.set_deliver_at(py, deliver_at)?;
+        }
+        if let Some(key) = sharding_key {
+            message.set(py, "__SHARDINGKEY", key)?;
+        }
+        Ok(message)
+    }
+
+    #[setter]
+    fn set_body(&mut self, body: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.body = bytes(body)?;
+        Ok(())
+    }
+
+    /// All properties, those behind `tags`, `keys` and the others too; changing the dict changes the message.
+    #[getter]
+    pub fn properties<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        if let Some(properties) = &self.properties {
+            return Ok(properties.bind(py).clone());
+        }
+        let made = PyDict::new(py);
+        made.set_item("WAIT", if self.waits { "true" } else { "false" })?;
+        self.properties = Some(made.clone().unbind());
+        Ok(made)
+    }
+
+    #[setter]
+    fn set_properties(&mut self, properties: &Bound<'_, PyAny>) -> PyResult<()> {
+        let made = PyDict::new(properties.py());
+        made.update(properties.cast()?)?;
+        self.properties = Some(made.unbind());
+        Ok(())
+    }
+
+    #[getter]
+    fn tags(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        self.property(py, "TAGS")
+    }
+
+    #[setter]
+    fn set_tags(&mut self, py: Python<'_>, tags: Option<&Bound<'_, PyString>>) -> PyResult<()> {
+        self.put(py, "TAGS", tags)
+    }
+
+    #[getter]
+    fn keys(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let keys = self.property(py, "KEYS")?.unwrap_or_default();
+        Ok(keys.split_ascii_whitespace().map(str::to_owned).collect())
+    }
+
+    #[setter]
+    fn set_keys(&mut self, py: Python<'_>, keys: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let Some(keys) = keys else { return self.put::<&str>(py, "KEYS", None) };
+        if let Ok(key) = keys.cast::<PyString>() {
+            return self.set(py, "KEYS", key);
+        }
+        let each: Vec<String> = keys.try_iter()?.map(|key| key?.extract()).collect::<PyResult<_>>()?;
+        self.set(py, "KEYS", each.join(" "))
+    }
+
+    #[getter]
+    fn delay_level(&self, py: Python<'_>) -> PyResult<Option<i64>> {
+        self.number(py, "DELAY")
+    }
+
+    #[setter]
+    fn set_delay_level(&mut self, py: Python<'_>, level: Option<i64>) -> PyResult<()> {
+        self.put(py, "DELAY", level.map(|level| level.to_string()))
+    }
+
+    /// Seconds.
+    #[getter]
+    #[allow(clippy::cast_precision_loss)] // delays stay far below 2^52 ms
+    fn delay(&self, py: Python<'_>) -> PyResult<Option<f64>> {
+        Ok(self.number(py, "TIMER_DELAY_MS")?.map(|ms| ms as f64 / 1e3))
+    }
+
+    #[setter]
+    fn set_delay(&mut self, py: Python<'_>, delay: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let ms = delay.map(|delay| millis(delay, "total_seconds")).transpose()?;
+        self.put(py, "TIMER_DELAY_MS", ms.map(|ms| ms.to_string()))
+    }
+
+    /// Milliseconds since the epoch.
+    #[getter]
+    fn deliver_at(&self, py: Python<'_>) -> PyResult<Option<i64>> {
+        self.number(py, "TIMER_DELIVER_MS")
+    }
+
+    #[setter]
+    fn set_deliver_at(&mut self, py: Python<'_>, moment: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let ms =
+            moment.map(|moment| moment.extract().or_else(|_| millis(moment, "timestamp"))).transpose()?;
+        self.put(py, "TIMER_DELIVER_MS", ms.map(|ms: i64| ms.to_string()))
+    }
+
+    #[getter]
+    fn sharding_key(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        self.property(py, "__SHARDINGKEY")
+    }
+
+    #[setter]
+    fn set_sharding_key(&mut self, py: Python<'_>, key: Option<&Bound<'_, PyString>>) -> PyResult<()> {
+        self.put(py, "__SHARDINGKEY", key)
+    }
+
+    #[getter]
+    fn wait(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(match &self.properties {
+            Some(_) => self.property(py, "WAIT")?.is_none_or(|wait| wait.eq_ignore_ascii_case("true")),
+            None => self.waits,
+        })
+    }
+
+    #[setter]
+    fn set_wait(&mut self, py: Python<'_>, wait: bool) -> PyResult<()> {
+        self.waits = wait;
+        match &self.properties {
+            Some(properties) => properties.bind(py).set_item("WAIT", if wait { "true" } else { "false" }),
+            None => Ok(()),
+        }
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let properties = self.properties.as_ref().map(|dict| dict.bind(py).repr()).transpose()?;
+        let properties = properties.map_or_else(String::new, |text| format!(", properties={text}"));
+        let len = self.body.bind(py).len()?;
+        Ok(format!("<Message to {} with {len} bytes{properties}>", self.topic.bind(py).repr()?))
+    }
+}
+
+impl OutgoingMessage {
+    /// Let `with` have the message as the outbox takes it; `scratch` lends memory for its properties.
+    pub fn draft<'a>(&self, py: Python<'_>, body: &'a [u8], scratch: &'a mut Vec<u8>) -> PyResult<Draft<'a>> {
+        let mut draft = Draft::new(body, self.flag, scratch);
+        let Some(properties) = &self.properties else {
+            draft.push("WAIT", if self.waits { "true" } else { "false" })?;
+            return Ok(draft);
+        };
+        for (name, value) in properties.bind(py) {
+            let (Ok(name), Ok(value)) = (name.cast::<PyString>(), value.cast::<PyString>()) else {
+                return Err(PyTypeError::new_err(format!(
+                    "properties are text, not {}={}",
+                    name.repr()?,
+                    value.repr()?
+                )));
+            };
+            draft.push(name.to_str()?, value.to_str()?)?;
+        }
+        Ok(draft)
+    }
+
+    fn set<'py, V: IntoPyObject<'py>>(&mut self, py: Python<'py>, name: &str, value: V) -> PyResult<()> {
+        self.properties(py)?.set_item(name, value)
+    }
+
+    /// Set a property, or take it away.
+    fn put<'py, V: IntoPyObject<'py>>(
+        &mut self,
+        py: Python<'py>,
+        name: &str,
+        value: Option<V>,
+    ) -> PyResult<()> {
+        match value {
+            Some(value) => self.set(py, name, value),
+            None => {
+                let properties = self.properties(py)?;
+                if properties.contains(name)? { properties.del_item(name) } else { Ok(()) }
+            }
+        }
+    }
+
+    fn property(&self, py: Python<'_>, name: &str) -> PyResult<Option<String>> {
+        let Some(properties) = &self.properties else { return Ok(None) };
+        properties.bind(py).get_item(name)?.map(|value| value.extract()).transpose()
+    }
+
+    fn number(&self, py: Python<'_>, name: &str) -> PyResult<Option<i64>> {
+        Ok(self.property(py, name)?.and_then(|text| text.parse().ok()))
+    }
+}
+
+/// A body: bytes, or something that is as good.
+fn bytes(body: &Bound<'_, PyAny>) -> PyResult<Py<PyBytes>> {
+    if let Ok(bytes) = body.cast::<PyBytes>() {
+        return Ok(bytes.clone().unbind());
+    }
+    if body.is_instance_of::<PyByteArray>() || body.is_instance_of::<PyMemoryView>() {
+        let bytes = body.py().get_type::<PyBytes>().call1((body,))?;
+        return Ok(bytes.cast_into::<PyBytes>()?.unbind());
+    }
+    let kind = body.get_type().name()?;
+    Err(PyTypeError::new_err(format!("a body is bytes, not {kind}; text is made bytes by text.encode()")))
+}
+
+/// Seconds, or an object with a method that says them, as milliseconds.
+fn millis(value: &Bound<'_, PyAny>, method: &str) -> PyResult<i64> {
+    let seconds: f64 = match value.getattr_opt(method)? {
+        Some(method) => method.call0()?.extract()?,
+        None => value.extract()?,
+    };
+    if !seconds.is_finite() {
+        return Err(PyValueError::new_err(format!("{seconds} is no possible time in seconds")));
+    }
+    Ok((seconds * 1e3).round() as i64)
+}
