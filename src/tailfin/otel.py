@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tailfin.client.hooks import Consuming, Hook, Sending
-from tailfin.client.messages import set_property
 
 try:
     from opentelemetry import context, propagate, trace
@@ -51,8 +50,7 @@ class OpenTelemetry(Hook):
         )
         carrier: dict[str, str] = {}
         propagate.inject(carrier, trace.set_span_in_context(span))
-        for name, value in carrier.items():
-            set_property(message, name, value)
+        message.properties.update(carrier)
         sending.notes[_SPAN] = span
 
     def after_send(self, sending: Sending) -> None:

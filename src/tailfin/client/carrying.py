@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Hashable
 
-from tailfin._engine import Courier
+from tailfin._engine import Courier, Outbox, Parcel, Receipt
 from tailfin.client.options import ClientOptions
 from tailfin.wire.frame import FRAME_BYTES_MAX
 
@@ -22,6 +22,7 @@ class Carrier:
         self._options = options
         self._courier: Courier | None = None
         self._watched: dict[Hashable, Callable[[], None]] = {}
+        self._deciders: dict[Outbox, Callable[[Parcel], None]] = {}
 
     @property
     def courier(self) -> Courier:
@@ -39,6 +40,22 @@ class Carrier:
         """Call nobody for it any more."""
         self._watched.pop(noticed, None)
 
+    def decide(self, outbox: Outbox, act: Callable[[Parcel], None]) -> None:
+        """Have a function called with every parcel of an outbox that failed and waits for a decision."""
+        self._deciders[outbox] = act
+
+    async def done(self, receipt: Receipt) -> None:
+        """Wait until a receipt is done."""
+        if receipt.done:
+            return
+        ended = asyncio.Event()
+        self.watch(receipt, ended.set)
+        receipt.watch()
+        try:
+            await ended.wait()
+        finally:
+            self.forget(receipt)
+
     async def stop(self, drain: float = 0.0) -> None:
         """Wait up to `drain` seconds for what is under way, and close the connections."""
         if self._courier is not None:
@@ -46,17 +63,15 @@ class Carrier:
             self._take()
             asyncio.get_running_loop().remove_reader(self._courier.fileno())
         self._watched.clear()
+        self._deciders.clear()
 
     def _take(self) -> None:
         assert self._courier is not None, "its descriptor was readable"
         for noticed in self._courier.take():
-            act = self._watched.get(noticed)
-            if act is not None:
-                # One that fails must not keep the news from the others.
-                try:
-                    act()
-                except Exception:
-                    log.exception("news of %r could not be dealt with", noticed)
+            if isinstance(noticed, Parcel):
+                self._deciders[noticed.outbox](noticed)
+            elif act := self._watched.get(noticed):
+                act()
 
 
 def courier_options(options: ClientOptions) -> dict[str, int | bool | str]:
@@ -68,7 +83,7 @@ def courier_options(options: ClientOptions) -> dict[str, int | bool | str]:
         "max_frame_bytes": FRAME_BYTES_MAX,
         "binary": False,
         "tls": tls is not None,
-        "tls_ca": str(tls.ca or "") if tls else "",
+        "tls_ca": str(tls.trusted()) if tls and tls.verify else "",
         "tls_insecure": bool(tls and not tls.verify),
         "tls_check_host": bool(tls and tls.verify and tls.check_hostname),
         "tls_cert": str(tls.certificate or "") if tls else "",

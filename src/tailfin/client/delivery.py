@@ -1,125 +1,194 @@
-"""Sends letters from asyncio: the waiting that `letters` leaves out."""
+"""Sends letters: one step after the other, waited for by asyncio or by a thread."""
 
 import asyncio
 import contextlib
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterator
+from typing import Any
 
-from tailfin.client.errors import NoBroker, SendTimeout
+from tailfin._engine import Outbox, Receipt
+from tailfin.client.errors import UNREACHABLE, MessageRefused, NoBroker, SendTimeout
 from tailfin.client.letters import Letter, Letters
 from tailfin.client.network import Network
-from tailfin.client.producer_options import ProducerOptions
-from tailfin.client.results import SendResult, SendStatus
+from tailfin.client.results import SendResult, result_of
 from tailfin.client.retrying import Ended, Try
 from tailfin.client.routes import Route
-from tailfin.client.sending import Reply, send_once
 from tailfin.wire.codes import ResponseCode
+
+Steps = Generator[Receipt | float, None, list[SendResult]]
+"""What to wait for, one after the other, a receipt or some seconds; and at last the results."""
+
+BEGUN_MAX = 1024
+"""Letters that are delivered while nobody waits for them, as in RocketMQ's clients."""
 
 
 class Delivery:
-    """Delivers a producer's letters."""
+    """Delivers a producer's letters.
 
-    def __init__(self, network: Network, group: str, options: ProducerOptions, letters: Letters) -> None:
+    Args:
+        network: whose routes and addresses count.
+        outbox: the engine's, which has the connections.
+        letters: prepares them, and hears how they end.
+        queue_count: how many queues a missing topic is created with.
+    """
+
+    def __init__(self, network: Network, outbox: Outbox, letters: Letters, queue_count: int) -> None:
         self._network = network
-        self._group = group
-        self._options = options
+        self._outbox = outbox
         self._letters = letters
+        self._queue_count = queue_count
+        self._loop = asyncio.get_running_loop()
+        self._begun: set[asyncio.Task[list[SendResult]]] = set()
         self._under_way = 0
-        self._at_rest = asyncio.Event()
-
-    async def drain(self, seconds: float) -> bool:
-        """Wait for what is under way; return whether all of it has ended."""
-        self._at_rest.clear()
-        if self._under_way:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(seconds):
-                    await self._at_rest.wait()
-        return not self._under_way
-
-    @property
-    def under_way(self) -> int:
-        """How many letters have not arrived yet."""
-        return self._under_way
+        self._ended = threading.Condition()
 
     async def route(self, topic: str) -> Route:
         """Return where a topic's messages go."""
-        return await self._network.publish_route(topic, queue_count=self._options.default_queues)
+        return await self._network.publish_route(topic, queue_count=self._queue_count)
 
-    async def deliver(self, letter: Letter, *, oneway: bool = False) -> list[SendResult]:
+    async def deliver(self, letter: Letter) -> list[SendResult]:
         """Send a letter until a broker has acknowledged it, or no further try makes sense."""
-        with self._counted():
-            try:
-                results = await self._tried_until_stored(letter, oneway=oneway)
-            except BaseException as error:
-                self._letters.lost(letter, error)
-                raise
-            self._letters.arrived(letter, results)
-            return results
-
-    async def _tried_until_stored(self, letter: Letter, *, oneway: bool) -> list[SendResult]:
         began = time.monotonic()
+        with self._counted(len(letter.messages)):
+            await self.find_route(letter)
+            with contextlib.closing(self._steps(letter, began)) as steps:
+                try:
+                    while True:
+                        step = next(steps)
+                        if isinstance(step, Receipt):
+                            await self._network.carrier.done(step)
+                        else:
+                            await asyncio.sleep(step)
+                except StopIteration as end:
+                    return _results(end)
+
+    async def begin(self, letter: Letter) -> asyncio.Task[list[SendResult]]:
+        """Have a letter delivered, and wait only while too many are."""
+        while len(self._begun) >= BEGUN_MAX:
+            await asyncio.wait(self._begun, return_when=asyncio.FIRST_COMPLETED)
+        task = asyncio.create_task(self.deliver(letter))
+        self._begun.add(task)
+        task.add_done_callback(self._begun_ended)
+        return task
+
+    def _begun_ended(self, task: asyncio.Task[list[SendResult]]) -> None:
+        self._begun.discard(task)
+        if not task.cancelled():
+            # The user may not want to know: then nobody else looks at a failure.
+            task.exception()
+
+    def deliver_here(
+        self, letter: Letter, wait_for: Callable[[Coroutine[Any, Any, None]], None]
+    ) -> list[SendResult]:
+        """Do so in this thread, which waits; `wait_for` runs a coroutine where routes are looked up."""
+        began = time.monotonic()
+        with self._counted(len(letter.messages)):
+            if self._network.known_route(letter.topic) is None:
+                wait_for(self.find_route(letter))
+            with contextlib.closing(self._steps(letter, began)) as steps:
+                try:
+                    while True:
+                        step = next(steps)
+                        step.wait() if isinstance(step, Receipt) else time.sleep(step)
+                except StopIteration as end:
+                    return _results(end)
+
+    async def find_route(self, letter: Letter) -> None:
+        """Look up a letter's route, in the time that the letter has."""
+        if self._network.known_route(letter.topic) is not None:
+            return
         try:
             async with asyncio.timeout(letter.seconds):
                 await self.route(letter.topic)
         except TimeoutError:
             text = f"topic {letter.topic!r}: no name server said within {letter.seconds:g} s where it is"
             raise SendTimeout(text, code=ResponseCode.RPC_TIME_OUT, tries=0) from None
-        flow = letter.flow(began)
+
+    @property
+    def under_way(self) -> int:
+        """How many messages have not arrived yet."""
+        return self._under_way
+
+    async def drain(self, seconds: float | None) -> bool:
+        """Wait for what is under way; return whether all of it has ended."""
+        return await asyncio.to_thread(self._rest, seconds)
+
+    def _rest(self, seconds: float | None) -> bool:
+        with self._ended:
+            return self._ended.wait_for(lambda: not self._under_way, seconds)
+
+    def _steps(self, letter: Letter, now: float) -> Steps:
+        try:
+            receipts = yield from self._tries(letter, now)
+        except BaseException as error:
+            self._letters.lost(letter, error)
+            raise
+        topic = self._letters.user_topic(letter.topic)
+        results = [result_of(each, topic) for each in receipts]
+        self._letters.arrived(letter, results)
+        return results
+
+    def _tries(self, letter: Letter, now: float) -> Generator[Receipt | float, None, list[Receipt]]:
+        receipts: list[Receipt] = []
+        flow = letter.flow(now)
         made = next(flow)
         while True:
+            if made.pause:
+                yield made.pause
             began = time.monotonic()
-            reply = await self._try(letter, made, oneway=oneway)
-            ended = Ended(reply.code, reply.remark, time.monotonic())
-            self._letters.tried(letter, made, ended, began)
+            try:
+                address = self._network.address_of(made.queue.broker)
+            except NoBroker as error:
+                ended = Ended(ResponseCode.RPC_SEND_TO_CHANNEL_FAILED, str(error), began)
+            else:
+                receipts = self._try(letter, made, address, receipts)
+                yield receipts[0]
+                ended = Ended(receipts[0].code or 0, receipts[0].remark, time.monotonic())
+                self._note(made, address, ended, began)
             try:
                 made = flow.send(ended)
             except StopIteration:
-                return self._results(letter, made, reply)
-            self._letters.counts.retried += 1
+                return receipts
+            self._letters.counts.add(retried=1)
 
-    async def _try(self, letter: Letter, made: Try, *, oneway: bool) -> Reply:
+    def _try(self, letter: Letter, made: Try, address: str, receipts: list[Receipt]) -> list[Receipt]:
+        outbox, (topic, broker, queue_id) = self._outbox, made.queue
+        ms = max(round(made.seconds * 1000), 1)
+        if receipts:
+            # The same parcel: what was stored though its answer was lost has the same message id.
+            outbox.retry(receipts[0].parcel, address, broker, queue_id, ms)
+            return receipts
         try:
-            address = self._network.address_of(made.queue.broker)
-        except NoBroker as error:
-            return Reply(ResponseCode.RPC_SEND_TO_CHANNEL_FAILED, str(error), [])
-        return await send_once(
-            self._network,
-            self._group,
-            self._options,
-            letter.messages,
-            made.queue,
-            address,
-            made.seconds,
-            oneway=oneway,
-        )
+            if len(letter.messages) > 1:
+                return outbox.send_batch(
+                    letter.messages, address, broker, queue_id, ms, oneway=letter.oneway, wire_topic=topic
+                )
+            message = letter.messages[0]
+            return [
+                outbox.send(message, address, broker, queue_id, ms, oneway=letter.oneway, wire_topic=topic)
+            ]
+        except ValueError as error:
+            raise MessageRefused(str(error)) from None
 
-    def _results(self, letter: Letter, made: Try, reply: Reply) -> list[SendResult]:
-        fields = reply.fields
-        queue = self._letters.user_queue(
-            letter.topic, made.queue.broker, int(fields.get("queueId", made.queue.queue_id))
-        )
-        stored = fields.get("msgId", "").split(",")
-        return [
-            SendResult(
-                SendStatus(reply.code),
-                message_id,
-                stored[place] if place < len(stored) else "",
-                queue,
-                int(fields.get("queueOffset", -1)) + place,
-                fields.get("transactionId"),
-                fields.get("MSG_REGION", "DefaultRegion"),
-                fields.get("TRACE_ON") != "false",
-                fields.get("recallHandle"),
-            )
-            for place, message_id in enumerate(reply.message_ids)
-        ]
+    def _note(self, made: Try, address: str, ended: Ended, began: float) -> None:
+        self._letters.tried(made.queue.broker, ended, began)
+        if ended.code in UNREACHABLE:
+            self._loop.call_soon_threadsafe(self._network.mark_unreachable, address)
 
     @contextlib.contextmanager
-    def _counted(self) -> Iterator[None]:
-        self._under_way += 1
+    def _counted(self, count: int) -> Iterator[None]:
+        with self._ended:
+            self._under_way += count
         try:
             yield
         finally:
-            self._under_way -= 1
-            if not self._under_way:
-                self._at_rest.set()
+            with self._ended:
+                self._under_way -= count
+                if not self._under_way:
+                    self._ended.notify_all()
+
+
+def _results(end: StopIteration) -> list[SendResult]:
+    results: list[SendResult] = end.value
+    return results

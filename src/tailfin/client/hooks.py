@@ -61,7 +61,7 @@ class Hook:
         ```python
         class Tenant(tailfin.Hook):
             def before_send(self, sending):
-                sending.message.set_property("tenant", current_tenant())
+                sending.message.properties["tenant"] = current_tenant()
 
 
         producer = tailfin.Producer("shop", hooks=[Tenant()])

@@ -1,6 +1,7 @@
 """Messages on their way: all of a send but the waiting, so that asyncio and blocking producers share it."""
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
@@ -54,6 +55,7 @@ class Letter:
         choose: gives the queue for each try.
         policy: when to try again.
         seconds: time for all tries.
+        oneway: nobody answers, and no try follows.
         sendings: what hooks see; empty when nobody looks.
     """
 
@@ -62,6 +64,7 @@ class Letter:
     choose: Callable[[str | None], Queue]
     policy: RetryPolicy
     seconds: float
+    oneway: bool = False
     sendings: Sequence[Sending] = ()
 
     def flow(self, now: float) -> Flow:
@@ -69,13 +72,21 @@ class Letter:
         return send_flow(self.choose, self.policy, now=now, seconds=self.seconds)
 
 
-@dataclass(slots=True)
 class Counts:
-    """What became of letters."""
+    """What became of messages, counted by many threads."""
 
-    sent: int = 0
-    failed: int = 0
-    retried: int = 0
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.sent = 0
+        self.failed = 0
+        self.retried = 0
+
+    def add(self, *, sent: int = 0, failed: int = 0, retried: int = 0) -> None:
+        """Count."""
+        with self._lock:
+            self.sent += sent
+            self.failed += failed
+            self.retried += retried
 
 
 class Letters:
@@ -101,6 +112,7 @@ class Letters:
         self._forbidding = overriding(hooks, "check_forbidden")
         self._before = overriding(hooks, "before_send")
         self._after = overriding(hooks, "after_send")
+        self.has_hooks = bool(self._forbidding or self._before or self._after)
 
     def write(self, message: Message, target: Target, *, mode: str = "sync") -> Letter:
         """Check a message, show it to hooks, and say how it is to be sent."""
@@ -124,22 +136,21 @@ class Letters:
             self._chooser(messages[0], topic, target),
             self._options.policy if target.is_open and mode != "oneway" else self._once,
             self._options.timeout if target.timeout is None else target.timeout,
+            mode == "oneway",
         )
         self._show(letter, mode)
         return letter
 
-    def tried(self, letter: Letter, made: Try, ended: Ended, began: float) -> Ended:
-        """Note how a try ended."""
-        broker, now_ms = made.queue.broker, ended.now * 1000
+    def tried(self, broker: str, ended: Ended, began: float) -> None:
+        """Note how a try at a broker ended."""
         if ended.code in UNREACHABLE:
-            self.faults.note_failure(broker, now_ms)
+            self.faults.note_failure(broker, ended.now * 1000)
         else:
-            self.faults.note(broker, (ended.now - began) * 1000, now_ms)
-        return ended
+            self.faults.note(broker, (ended.now - began) * 1000, ended.now * 1000)
 
     def arrived(self, letter: Letter, results: Sequence[SendResult]) -> None:
         """Note that a letter's messages are stored."""
-        self.counts.sent += len(results)
+        self.counts.add(sent=len(results))
         for sending, result in zip(letter.sendings, results, strict=False):
             sending.result = result
             sending.queue = result.queue
@@ -147,14 +158,18 @@ class Letters:
 
     def lost(self, letter: Letter, error: BaseException) -> None:
         """Note that a letter's messages were not acknowledged."""
-        self.counts.failed += len(letter.messages)
+        self.counts.add(failed=len(letter.messages))
         for sending in letter.sendings:
             sending.error = error
             self._tell(sending)
 
+    def user_topic(self, topic: str) -> str:
+        """Return a topic under the name that the user knows."""
+        return names.unwrap(self._namespace, topic)
+
     def user_queue(self, topic: str, broker: str, queue_id: int) -> Queue:
         """Return a queue under the name that the user knows."""
-        return Queue(names.unwrap(self._namespace, topic), broker, queue_id)
+        return Queue(self.user_topic(topic), broker, queue_id)
 
     def queues(self, topic: str) -> tuple[Queue, ...]:
         """Return the queues of a topic whose route is known; raise NoRoute when none can be sent to."""
@@ -174,9 +189,11 @@ class Letters:
             return lambda last_broker: by_key(self.queues(topic), key)
         if (select := target.select) is not None:
             return lambda last_broker: self._selected(select, message, topic)
-        return lambda last_broker: self._turns.next(
-            self.queues(topic), last_broker=last_broker, avoided=self._is_avoided
-        )
+        return lambda last_broker: self.next_queue(topic, last_broker)
+
+    def next_queue(self, topic: str, last_broker: str | None) -> Queue:
+        """Return the queue whose turn it is."""
+        return self._turns.next(self.queues(topic), last_broker=last_broker, avoided=self._is_avoided)
 
     def _selected(self, select: Select, message: Message, topic: str) -> Queue:
         offered = {self.user_queue(*each): each for each in self.queues(topic)}
@@ -191,7 +208,7 @@ class Letters:
         return self._options.avoid_slow_brokers and self.faults.is_away(broker, self._clock() * 1000)
 
     def _show(self, letter: Letter, mode: str) -> None:
-        if not (self._forbidding or self._before or self._after):
+        if not self.has_hooks:
             return
         letter.sendings = [Sending(self._group, each, mode, self._namespace) for each in letter.messages]
         for sending in letter.sendings:

@@ -1,61 +1,20 @@
-"""Messages as users make them."""
+"""Messages as users make and get them."""
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
 
-from tailfin.message import Message as ReceivedMessage
+from tailfin._engine import OutgoingMessage as Message
+from tailfin._engine import ReceivedMessage, decode_messages
 
-__all__ = ["Message", "ReceivedMessage", "encoded_size", "set_property", "with_properties"]
+__all__ = ["Message", "ReceivedMessage", "encoded_size", "read_message", "with_properties"]
 
-
-class Message:
-    """A message to send."""
-
-    __slots__ = ("body", "flag", "properties", "topic")
-
-    def __init__(
-        self,
-        topic: str,
-        body: bytes,
-        *,
-        tags: str | None = None,
-        keys: str | Iterable[str] | None = None,
-        properties: Mapping[str, str] | None = None,
-        flag: int = 0,
-        delay_level: int | None = None,
-        delay: timedelta | float | None = None,
-        deliver_at: datetime | int | None = None,
-        sharding_key: str | None = None,
-        wait: bool = True,
-    ) -> None:
-        self.topic = topic
-        self.body = body
-        self.flag = flag
-        own: dict[str, str | None] = {
-            "TAGS": tags,
-            "KEYS": keys if isinstance(keys, str) or keys is None else " ".join(keys),
-            "DELAY": None if delay_level is None else str(delay_level),
-            "TIMER_DELAY_MS": None if delay is None else str(_milliseconds(delay)),
-            "TIMER_DELIVER_MS": None if deliver_at is None else str(_epoch(deliver_at)),
-            "__SHARDINGKEY": sharding_key,
-            "WAIT": "true" if wait else "false",
-        }
-        self.properties = dict(properties or {})
-        self.properties |= {name: value for name, value in own.items() if value is not None}
-
-
-def _milliseconds(delay: timedelta | float) -> int:
-    return round((delay.total_seconds() if isinstance(delay, timedelta) else delay) * 1000)
-
-
-def _epoch(moment: datetime | int) -> int:
-    return round(moment.timestamp() * 1000) if isinstance(moment, datetime) else moment
+_ENTRY_BYTES = 22
+_UNIQUE_KEY_BYTES = 42
 
 
 def encoded_size(message: Message) -> int:
-    """Return how many bytes a message takes in a batch."""
+    """Return how many bytes a message takes in a batch, its unique key included."""
     texts = sum(len(name.encode()) + len(value.encode()) + 2 for name, value in message.properties.items())
-    return 22 + len(message.body) + texts + 42
+    return _ENTRY_BYTES + len(message.body) + texts + _UNIQUE_KEY_BYTES
 
 
 def with_properties(message: Message, changes: Mapping[str, str], *, without: Iterable[str] = ()) -> Message:
@@ -63,10 +22,10 @@ def with_properties(message: Message, changes: Mapping[str, str], *, without: It
     properties = {**message.properties, **changes}
     for name in without:
         properties.pop(name, None)
-    wait = properties.get("WAIT") != "false"
-    return Message(message.topic, message.body, properties=properties, flag=message.flag, wait=wait)
+    return Message(message.topic, message.body, properties=properties, flag=message.flag)
 
 
-def set_property(message: Message, name: str, value: str) -> None:
-    """Set a property of a message."""
-    message.properties[name] = value
+def read_message(record: bytes, *, broker: str, namespace: str | None) -> ReceivedMessage:
+    """Read a stored message, as brokers send it along with a question."""
+    (message,) = decode_messages(record, broker=broker, namespace=namespace)
+    return message

@@ -161,9 +161,15 @@ class Network:
         return result
 
     def mark_unreachable(self, address: str) -> None:
-        """Read from other members of its broker until this server answers again."""
-        self._unreachable.add(address)
-        self._routes.look_soon()
+        """Use other servers, where there are some, until this one answers again."""
+        if address not in self._unreachable:
+            self._unreachable.add(address)
+            self._routes.look_soon()
+            self._standing.doubt(address)
+
+    def is_unreachable(self, address: str) -> bool:
+        """Whether a server did not answer when it was asked last."""
+        return address in self._unreachable
 
     def mark_reachable(self, address: str) -> None:
         """Note that a server answers."""
@@ -208,6 +214,10 @@ class Network:
             return self.addresses_of(broker)[broker_id]
         except KeyError:
             raise NoBroker(broker, broker_id) from None
+
+    def name_of(self, address: str) -> str:
+        """Return the name of the broker at an address; the address itself when no route has it."""
+        return self._routes.name_of(address) or address
 
     def master_or_slave(self, broker: str, preferred: int = MASTER) -> tuple[int, str]:
         """Return id and address of the member of a broker to read from; raise NoBroker.

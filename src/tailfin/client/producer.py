@@ -4,48 +4,24 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Self, Unpack
 
 from tailfin.client import names
 from tailfin.client.checking import check_group
-from tailfin.client.delivery import Delivery
 from tailfin.client.errors import ClientStopped, SendFailed
-from tailfin.client.letters import Letters, Select, Target
+from tailfin.client.letters import Select, Target
 from tailfin.client.messages import Message, ReceivedMessage
-from tailfin.client.network import Network
 from tailfin.client.producer_options import ProducerKeywords, split_keywords
+from tailfin.client.production import Production
 from tailfin.client.queues import Queue
-from tailfin.client.requests import Requests, no_reply, reply_to
-from tailfin.client.results import SendResult
-from tailfin.client.routes import Route
-from tailfin.client.trace import Tracer
-from tailfin.client.transactions import Decision, Transactions
-from tailfin.remoting.connection import Handler
-from tailfin.wire.bodies.clients import ProducerData
+from tailfin.client.receipts import OwnReceipt, PostedReceipt, Receipt
+from tailfin.client.requests import no_reply, reply_to
+from tailfin.client.results import ProducerStats, SendResult
+from tailfin.client.transactions import Decision
 from tailfin.wire.codes import Code
 from tailfin.wire.headers.send import RecallMessageRequestHeader, RecallMessageResponseHeader
 from tailfin.wire.recall import RecallHandle
-
-
-@dataclass(frozen=True, slots=True)
-class ProducerStats:
-    """What a producer has done since its start, and what it is doing.
-
-    Attributes:
-        sent: messages that were acknowledged.
-        failed: messages that were not.
-        retried: tries after the first.
-        under_way: requests that wait for their answer.
-        avoided: brokers that are left alone, with the milliseconds that are left.
-    """
-
-    sent: int
-    failed: int
-    retried: int
-    under_way: int
-    avoided: Mapping[str, float]
 
 
 class Producer:
@@ -67,46 +43,29 @@ class Producer:
         self._client_options, self._options = split_keywords(keywords)
         self._client_options.nameservers()
         self.group = names.wrap(self._client_options.namespace, group)
-        self._is_running = False
-        self._network: Network
-        self._letters: Letters
-        self._delivery: Delivery
-        self._transactions: Transactions
-        self._requests: Requests
-        self._tracer: Tracer | None = None
+        self._production: Production | None = None
 
     # Life
 
     async def start(self) -> None:
         """Begin; `async with` does it."""
-        if self._is_running:
-            return
-        network = self._network = Network(self._client_options)
-        hooks = list(self._client_options.hooks)
-        if self._client_options.trace:
-            unseen = Letters(network, self.group, self._options)
-            courier = Delivery(network, self.group, self._options, unseen)
-            self._tracer = Tracer(network, lambda message: courier.deliver(unseen.write(message, Target())))
-            hooks.append(self._tracer)
-        self._letters = Letters(network, self.group, self._options, hooks)
-        self._delivery = Delivery(network, self.group, self._options, self._letters)
-        self._transactions = Transactions(network, self.group, self._options.check, hooks)
-        self._requests = Requests(network.client_id)
-        await network.start()
-        network.join(self)
-        if self._tracer:
-            self._tracer.start()
-        self._is_running = True
+        if self._production is None:
+            production = Production(self.group, self._client_options, self._options)
+            await production.start()
+            self._production = production
 
     async def stop(self) -> None:
         """Wait for what is under way, up to `stop_timeout`, say goodbye and close; `async with` does it."""
-        if not self._is_running:
-            return
-        self._is_running = False
-        await self._delivery.drain(self._client_options.stop_timeout)
-        if self._tracer:
-            await self._tracer.stop()
-        await self._network.stop()
+        production, self._production = self._production, None
+        if production is not None:
+            await production.stop()
+
+    @property
+    def running(self) -> Production:
+        """Its parts, while it runs; raise ClientStopped."""
+        if self._production is None:
+            raise ClientStopped("the producer is not running: call start(), or use it in a `with` block")
+        return self._production
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -150,8 +109,9 @@ class Producer:
             result = await producer.send(tailfin.Message("orders", b"paid 42"), sharding_key="customer-7")
             ```
         """
-        letter = self._running().write(message, Target(queue, sharding_key, select, timeout))
-        return (await self._delivery.deliver(letter))[0]
+        running = self.running
+        letter = running.letters.write(message, Target(queue, sharding_key, select, timeout))
+        return (await running.delivery.deliver(letter))[0]
 
     async def send_oneway(
         self,
@@ -162,8 +122,9 @@ class Producer:
         select: Select | None = None,
     ) -> None:
         """Send a message, and neither wait for an answer nor learn of a failure."""
-        letter = self._running().write(message, Target(queue, sharding_key, select), mode="oneway")
-        await self._delivery.deliver(letter, oneway=True)
+        running = self.running
+        letter = running.letters.write(message, Target(queue, sharding_key, select), mode="oneway")
+        await running.delivery.deliver(letter)
 
     async def send_batch(
         self,
@@ -185,14 +146,52 @@ class Producer:
             await producer.send_batch([tailfin.Message("orders", text) for text in texts])
             ```
         """
+        running = self.running
         results: list[SendResult] = []
-        for letter in self._running().write_batch(messages, Target(queue, sharding_key, select, timeout)):
+        for letter in running.letters.write_batch(messages, Target(queue, sharding_key, select, timeout)):
             try:
-                results += await self._delivery.deliver(letter)
+                results += await running.delivery.deliver(letter)
             except SendFailed as error:
                 error.results = tuple(results)
                 raise
         return results
+
+    async def send_soon(
+        self,
+        message: Message,
+        *,
+        queue: Queue | None = None,
+        sharding_key: str | None = None,
+        select: Select | None = None,
+    ) -> Receipt:
+        """Hand over a message that is sent with others, `linger` seconds later at most.
+
+        It waits only while `buffer_bytes` are under way. Messages whose queue is chosen go at once, each by
+        itself.
+
+        Returns:
+            A receipt: `await` it for the result, or do not, and call `flush` now and then.
+
+        Example:
+            ```python
+            receipts = [await producer.send_soon(message) for message in messages]
+            results = [await receipt for receipt in receipts]
+            ```
+        """
+        running = self.running
+        if queue is None and sharding_key is None and select is None and not running.letters.has_hooks:
+            receipt = await running.posting.post(message)
+            return PostedReceipt(receipt, running.letters, self._options.timeout, running.network.carrier)
+        letter = running.letters.write(message, Target(queue, sharding_key, select), mode="async")
+        return OwnReceipt(await running.delivery.begin(letter))
+
+    async def flush(self, timeout: float | None = None) -> bool:
+        """Send what `send_soon` holds back, and wait for all that is under way.
+
+        Returns:
+            Whether everything has ended; False when the time is over first.
+        """
+        return await self.running.flush(timeout)
 
     # Request and reply
 
@@ -215,22 +214,22 @@ class Producer:
             answer = await producer.request(tailfin.Message("prices", b"apples"), timeout=5)
             ```
         """
-        letters = self._running()
+        running = self.running
         seconds = self._options.timeout if timeout is None else timeout
         deadline = time.monotonic() + seconds
-        marked, request_id, reply = self._requests.open(message, seconds)
+        marked, request_id, reply = running.requests.open(message, seconds)
         try:
-            letter = letters.write(marked, Target(queue, sharding_key, select, seconds), mode="async")
-            await self._delivery.route(letter.topic)
+            letter = running.letters.write(marked, Target(queue, sharding_key, select, seconds), mode="async")
+            await running.delivery.find_route(letter)
             # The reply comes over this producer's connection to a broker, which has to know whose it is.
-            await self._network.introduce()
-            await self._delivery.deliver(letter)
+            await running.network.introduce()
+            await running.delivery.deliver(letter)
             async with asyncio.timeout(max(deadline - time.monotonic(), 0.0)):
                 return await reply
         except TimeoutError:
             raise no_reply(message.topic, seconds) from None
         finally:
-            self._requests.close(request_id)
+            running.requests.close(request_id)
 
     async def reply(
         self,
@@ -278,14 +277,13 @@ class Producer:
 
     async def begin_transaction(self, message: Message, *, timeout: float | None = None) -> Decision:
         """Send the half of a message whose end does not come in the same block."""
-        self._running()
-        half = self._transactions.half_of(message)
-        return await self._transactions.opened(half, await self.send(half, timeout=timeout))
+        transactions = self.running.transactions
+        half = transactions.half_of(message)
+        return await transactions.opened(half, await self.send(half, timeout=timeout))
 
     async def end_transaction(self, decision: Decision) -> None:
         """End a transaction as it was decided."""
-        self._running()
-        await self._transactions.end(decision.message, decision.result, decision.state)
+        await self.running.transactions.end(decision.message, decision.result, decision.state)
 
     # The rest
 
@@ -299,50 +297,21 @@ class Producer:
         Raises:
             RemotingError: the broker refuses; `recallMessageEnable` is off at brokers unless switched on.
         """
-        self._running()
+        running = self.running
         wire_topic = names.wrap(self._client_options.namespace, topic)
-        await self._delivery.route(wire_topic)
+        await running.delivery.route(wire_topic)
         header = RecallMessageRequestHeader(producer_group=self.group, topic=wire_topic, recall_handle=handle)
-        address = self._network.address_of(RecallHandle.decode(handle).broker)
-        answer = await self._network.call(address, Code.RECALL_MESSAGE, header=header)
+        address = running.network.address_of(RecallHandle.decode(handle).broker)
+        answer = await running.network.call(address, Code.RECALL_MESSAGE, header=header)
         return RecallMessageResponseHeader.decode(answer.fields).msg_id
 
     async def queues(self, topic: str) -> tuple[Queue, ...]:
         """Return the queues that messages of a topic are sent to."""
-        letters = self._running()
+        running = self.running
         wire_topic = names.wrap(self._client_options.namespace, topic)
-        await self._delivery.route(wire_topic)
-        return tuple(letters.user_queue(*each) for each in letters.queues(wire_topic))
+        await running.delivery.route(wire_topic)
+        return tuple(running.letters.user_queue(*each) for each in running.letters.queues(wire_topic))
 
     def stats(self) -> ProducerStats:
         """Return what was done since the start, and what is under way."""
-        counts = self._running().counts
-        return ProducerStats(
-            sent=counts.sent,
-            failed=counts.failed,
-            retried=counts.retried,
-            under_way=self._delivery.under_way,
-            avoided=self._letters.faults.snapshot(time.monotonic() * 1000),
-        )
-
-    # A member of the network
-
-    @property
-    def handlers(self) -> Mapping[int, Handler]:
-        """What it does with brokers' requests."""
-        return {
-            Code.CHECK_TRANSACTION_STATE: self._transactions.asked,
-            Code.PUSH_REPLY_MESSAGE_TO_CLIENT: self._requests.replied,
-        }
-
-    def heartbeat(self) -> ProducerData:
-        """Return what brokers are told about it."""
-        return ProducerData(group_name=self.group)
-
-    def route_changed(self, route: Route) -> None:
-        """Hear of a topic's first or changed route."""
-
-    def _running(self) -> Letters:
-        if not self._is_running:
-            raise ClientStopped("the producer is not running: call start(), or use it in a `with` block")
-        return self._letters
+        return self.running.stats()

@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Mapping
 
 from tailfin.client.errors import ClientError, RequestTimeout
-from tailfin.client.messages import Message, ReceivedMessage, with_properties
+from tailfin.client.messages import Message, ReceivedMessage, read_message, with_properties
 from tailfin.client.names import REPLY_SUFFIX
 from tailfin.message import encode_record
 from tailfin.wire.codes import ResponseCode
@@ -42,7 +42,7 @@ class Requests:
     def replied(self, request: Frame) -> Frame | None:
         """Take a reply that a broker brings; None when it is not for this producer."""
         message = _pushed(request)
-        reply = self._waiting.get(message.get_property(CORRELATION_ID) or "")
+        reply = self._waiting.get(message.property(CORRELATION_ID) or "")
         if reply is None:
             return None
         if not reply.done():
@@ -62,22 +62,20 @@ def reply_to(
     to: ReceivedMessage, body: bytes, *, tags: str | None = None, properties: Mapping[str, str] | None = None
 ) -> Message:
     """Make the message that replies to a request; raise ClientError when it is none."""
-    cluster, request_id, client = (
-        to.get_property(each) for each in ("CLUSTER", CORRELATION_ID, REPLY_TO_CLIENT)
-    )
+    cluster, request_id, client = (to.property(each) for each in ("CLUSTER", CORRELATION_ID, REPLY_TO_CLIENT))
     if not (cluster and request_id and client):
         raise ClientError(
             f"message {to.message_id} was not sent with `request`: nobody waits for a reply to it"
         )
     marks = {"MSG_TYPE": "reply", CORRELATION_ID: request_id, REPLY_TO_CLIENT: client}
-    if ttl := to.get_property(TTL):
+    if ttl := to.property(TTL):
         marks[TTL] = ttl
     return Message(cluster + REPLY_SUFFIX, body, tags=tags, properties={**(properties or {}), **marks})
 
 
 def _pushed(request: Frame) -> ReceivedMessage:
     header = ReplyMessageRequestHeader.decode(request.fields)
-    return ReceivedMessage.decode(
+    return read_message(
         encode_record(
             topic=header.topic,
             body=request.body,
@@ -90,5 +88,7 @@ def _pushed(request: Frame) -> ReceivedMessage:
             store_timestamp=header.store_timestamp,
             store_host=header.store_host.removeprefix("/"),
             reconsume_times=header.reconsume_times or 0,
-        )
+        ),
+        broker=header.bname or "",
+        namespace=None,
     )

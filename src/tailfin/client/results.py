@@ -1,8 +1,10 @@
 """How a send ended."""
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import NamedTuple
 
+from tailfin._engine import Receipt
 from tailfin.client.queues import Queue
 from tailfin.wire.codes import ResponseCode
 
@@ -40,3 +42,38 @@ class SendResult(NamedTuple):
     region_id: str = "DefaultRegion"
     trace_on: bool = True
     recall_handle: str | None = None
+
+
+class ProducerStats(NamedTuple):
+    """What a producer has done since its start, and what it is doing.
+
+    Attributes:
+        sent: messages that were acknowledged.
+        failed: messages that were not.
+        retried: tries after the first.
+        pending: messages under way, or held back to go together.
+        pending_bytes: their bytes.
+        avoided: brokers that are left alone, with the milliseconds that are left.
+    """
+
+    sent: int
+    failed: int
+    retried: int
+    pending: int
+    pending_bytes: int
+    avoided: Mapping[str, float]
+
+
+def result_of(receipt: Receipt, topic: str) -> SendResult:
+    """Return the result of a message that is stored; `topic` is its name without namespace."""
+    return SendResult(
+        SendStatus(receipt.code),
+        receipt.message_id,
+        receipt.offset_message_id,
+        Queue(topic, receipt.broker, receipt.queue_id),
+        receipt.queue_offset,
+        receipt.transaction_id,
+        receipt.region_id or "DefaultRegion",
+        receipt.trace_on,
+        receipt.recall_handle,
+    )

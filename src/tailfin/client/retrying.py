@@ -67,10 +67,11 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """One try: where to, and for how long at most."""
+    """One try: where to, for how long at most, and how long to wait before it."""
 
     queue: Queue
     seconds: float
+    pause: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,17 @@ def share_of(seconds_left: float, tries_left: int) -> float:
     return seconds_left if tries_left <= 1 else seconds_left / 2
 
 
+def pause_before(code: int, same_broker: bool, seconds_left: float, tries_left: int) -> float:
+    """Return how long to wait before another try.
+
+    A broker that refused, or was not reached, gets time to come back when there is no other: the tries that
+    are left spread over the time that is left. One that did not answer had its time already.
+    """
+    if not same_broker or code == ResponseCode.RPC_TIME_OUT:
+        return 0.0
+    return seconds_left / (tries_left + 1)
+
+
 def send_flow(
     choose: Callable[[str | None], Queue], policy: RetryPolicy, *, now: float, seconds: float
 ) -> Generator[Try, Ended, None]:
@@ -107,13 +119,16 @@ def send_flow(
     """
     deadline = now + seconds
     last_broker: str | None = None
+    last_code = 0
     for tries_made in range(1, policy.tries + 1):
+        tries_left = policy.tries - tries_made + 1
         queue = choose(last_broker)
-        ended = yield Try(queue, share_of(deadline - now, policy.tries - tries_made + 1))
+        pause = pause_before(last_code, queue.broker == last_broker, deadline - now, tries_left)
+        ended = yield Try(queue, share_of(deadline - now - pause, tries_left), pause)
         verdict = policy.judge(ended.code, tries_made)
         if verdict is Verdict.DONE:
             return
-        now, last_broker = ended.now, queue.broker
+        now, last_broker, last_code = ended.now, queue.broker, ended.code
         if verdict is Verdict.FAIL or now >= deadline:
             raise failure(ended, queue, tries_made, seconds)
 

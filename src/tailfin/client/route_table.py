@@ -81,6 +81,14 @@ class RouteTable:
             addresses.update(route.brokers.get(broker, {}))
         return addresses
 
+    def name_of(self, address: str) -> str | None:
+        """Return the name of the broker at an address."""
+        for route in self._routes.values():
+            for name, addresses in route.brokers.items():
+                if address in addresses.values():
+                    return name
+        return None
+
     def broker_addresses(self, *, masters_only: bool) -> set[str]:
         """Return the addresses of every broker in a route."""
         return {

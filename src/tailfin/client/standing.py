@@ -50,6 +50,12 @@ class Standing:
         """Hear that there are new members or new brokers."""
         self._wanted.set()
 
+    def doubt(self, address: str) -> None:
+        """Try a broker again soon that did not answer others."""
+        if address in self._known_to:
+            self._known_to.discard(address)
+            self._wanted.set()
+
     def lost(self, address: str) -> None:
         """Hear that the connection to a server is gone, and with it all that the server knew."""
         self._known_to.discard(address)

@@ -31,6 +31,15 @@ class Tls:
     verify: bool = True
     check_hostname: bool = True
 
+    def trusted(self) -> str:
+        """Return the file with the authorities to trust."""
+        found = self.ca or ssl.get_default_verify_paths().cafile
+        if not found:
+            raise ConfigError(
+                "tls: this system has no file of authorities to trust: name one with Tls(ca=...)"
+            )
+        return str(found)
+
     def context(self) -> ssl.SSLContext:
         """Return it as asyncio takes it."""
         try:

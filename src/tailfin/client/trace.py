@@ -119,7 +119,7 @@ class Tracer(Hook):
                     records.before_consuming(
                         _received(message),
                         at_ms=now_ms(),
-                        region=message.get_property("MSG_REGION") or "",
+                        region=message.property("MSG_REGION") or "",
                         group=consuming.group,
                         request_id=request_id,
                         retries=message.reconsume_times,
@@ -188,15 +188,15 @@ def _kind(message: Message) -> Kind:
 
 
 def _is_wanted(message: ReceivedMessage) -> bool:
-    return message.get_property("TRACE_ON") != "false"
+    return message.property("TRACE_ON") != "false"
 
 
 def _received(message: ReceivedMessage) -> Traced:
     return Traced(
         topic=message.topic,
-        message_id=message.unique_key or message.message_id,
+        message_id=message.message_id,
         tags=message.tags or "",
-        keys=message.keys or "",
+        keys=" ".join(message.keys),
         store_host=message.store_host,
         body_length=len(message.body),
     )

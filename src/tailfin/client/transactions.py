@@ -10,7 +10,7 @@ from tailfin.client.calling import call_user
 from tailfin.client.checking import DELAYED
 from tailfin.client.errors import SendFailed, got_no_answer
 from tailfin.client.hooks import EndingTransaction, Hook, overriding
-from tailfin.client.messages import Message, ReceivedMessage, with_properties
+from tailfin.client.messages import Message, ReceivedMessage, read_message, with_properties
 from tailfin.client.network import Network
 from tailfin.client.queues import Queue
 from tailfin.client.results import SendResult, SendStatus
@@ -134,8 +134,12 @@ class Transactions:
 
     def asked(self, request: Frame) -> Frame | None:
         """Take a broker's question how a transaction of this group ended."""
-        message = ReceivedMessage.decode(request.body)
-        if message.get_property("PGROUP") != self._group:
+        message = read_message(
+            request.body,
+            broker=self._network.name_of(request.origin or ""),
+            namespace=self._network.options.namespace,
+        )
+        if message.property("PGROUP") != self._group:
             return None
         task = asyncio.create_task(self._answer(request, message))
         self._checks.add(task)
@@ -144,14 +148,13 @@ class Transactions:
 
     async def _answer(self, request: Frame, message: ReceivedMessage) -> None:
         header = CheckTransactionStateRequestHeader.decode(request.fields)
-        message_id = message.unique_key or message.message_id
+        message_id = message.message_id
         state = await self._state_of(message, message_id)
         if state is Transaction.UNKNOWN or request.origin is None:
             return
-        queue = Queue(message.topic, header.bname or request.origin, message.queue_id)
-        self._tell(message.topic, queue, message_id, header.transaction_id, state, check=True)
+        self._tell(message.topic, message.queue, message_id, header.transaction_id, state, check=True)
         answer = EndTransactionRequestHeader(
-            topic=header.topic or message.topic,
+            topic=header.topic or message.stored_topic,
             producer_group=self._group,
             tran_state_table_offset=header.tran_state_table_offset,
             commit_log_offset=header.commit_log_offset,

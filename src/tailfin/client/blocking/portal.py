@@ -53,6 +53,10 @@ class Portal:
             future.cancel()
             raise
 
+    def check(self) -> None:
+        """Raise what `call` would, for work that needs the loop only now and then."""
+        self._usable_loop()
+
     def call_soon(self, act: Callable[[], object]) -> None:
         """Have something done in the loop, and do not wait for it."""
         self._usable_loop().call_soon_threadsafe(act)

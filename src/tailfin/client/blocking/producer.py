@@ -1,20 +1,24 @@
 """The blocking producer."""
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Self, Unpack
+from typing import Any, Self, TypeVar, Unpack
 
 from tailfin.client import producer as asynchronous
 from tailfin.client.blocking.portal import Portal
+from tailfin.client.blocking.receipts import ForwardedReceipt, PostedReceipt, Receipt
 from tailfin.client.errors import ClientStopped
-from tailfin.client.letters import Select
+from tailfin.client.letters import Select, Target
 from tailfin.client.messages import Message, ReceivedMessage
-from tailfin.client.producer import ProducerStats
 from tailfin.client.producer_options import ProducerKeywords
+from tailfin.client.production import Production
 from tailfin.client.queues import Queue
-from tailfin.client.results import SendResult
+from tailfin.client.receipts import OwnReceipt
+from tailfin.client.results import ProducerStats, SendResult
 from tailfin.client.transactions import Decision
+
+T = TypeVar("T")
 
 
 class Producer:
@@ -80,9 +84,46 @@ class Producer:
         timeout: float | None = None,
     ) -> SendResult:
         """Send a message and wait until a broker has acknowledged it; see `tailfin.aio.Producer.send`."""
-        return self._running().call(
-            self._core.send(message, queue=queue, sharding_key=sharding_key, select=select, timeout=timeout)
-        )
+        portal, running = self._running()
+        letter = running.letters.write(message, Target(queue, sharding_key, select, timeout))
+        return running.delivery.deliver_here(letter, portal.call)[0]
+
+    def send_soon(
+        self,
+        message: Message,
+        *,
+        queue: Queue | None = None,
+        sharding_key: str | None = None,
+        select: Select | None = None,
+    ) -> Receipt:
+        """Hand over a message that is sent with others, `linger` seconds later at most.
+
+        It waits only while `buffer_bytes` are under way. Messages whose queue is chosen go at once, each by
+        itself.
+
+        Returns:
+            A receipt: `result()` waits for the result; or do not ask, and call `flush` now and then.
+
+        Example:
+            ```python
+            receipts = [producer.send_soon(message) for message in messages]
+            results = [receipt.result() for receipt in receipts]
+            ```
+        """
+        portal, running = self._running()
+        if queue is None and sharding_key is None and select is None and not running.letters.has_hooks:
+            receipt = running.posting.post_here(message, portal.call)
+            return PostedReceipt(receipt, running.letters, running.options.timeout)
+        letter = running.letters.write(message, Target(queue, sharding_key, select), mode="async")
+        return ForwardedReceipt(OwnReceipt(portal.call(running.delivery.begin(letter))), portal)
+
+    def flush(self, timeout: float | None = None) -> bool:
+        """Send what `send_soon` holds back, and wait for all that is under way.
+
+        Returns:
+            Whether everything has ended; False when the time is over first.
+        """
+        return self._call(self._core.flush(timeout))
 
     def send_oneway(
         self,
@@ -93,9 +134,7 @@ class Producer:
         select: Select | None = None,
     ) -> None:
         """Send a message, and neither wait for an answer nor learn of a failure."""
-        self._running().call(
-            self._core.send_oneway(message, queue=queue, sharding_key=sharding_key, select=select)
-        )
+        self._call(self._core.send_oneway(message, queue=queue, sharding_key=sharding_key, select=select))
 
     def send_batch(
         self,
@@ -107,7 +146,7 @@ class Producer:
         timeout: float | None = None,
     ) -> list[SendResult]:
         """Send messages of one topic together; more than fit into one request travel in several."""
-        return self._running().call(
+        return self._call(
             self._core.send_batch(
                 messages, queue=queue, sharding_key=sharding_key, select=select, timeout=timeout
             )
@@ -132,7 +171,7 @@ class Producer:
             answer = producer.request(tailfin.Message("prices", b"apples"), timeout=5)
             ```
         """
-        return self._running().call(
+        return self._call(
             self._core.request(
                 message, queue=queue, sharding_key=sharding_key, select=select, timeout=timeout
             )
@@ -148,9 +187,7 @@ class Producer:
         timeout: float | None = None,
     ) -> SendResult:
         """Reply to a message that was sent with `request`."""
-        return self._running().call(
-            self._core.reply(to, body, tags=tags, properties=properties, timeout=timeout)
-        )
+        return self._call(self._core.reply(to, body, tags=tags, properties=properties, timeout=timeout))
 
     @contextlib.contextmanager
     def transaction(self, message: Message, *, timeout: float | None = None) -> Iterator[Decision]:
@@ -177,11 +214,11 @@ class Producer:
 
     def begin_transaction(self, message: Message, *, timeout: float | None = None) -> Decision:
         """Send the half of a message whose end does not come in the same block."""
-        return self._running().call(self._core.begin_transaction(message, timeout=timeout))
+        return self._call(self._core.begin_transaction(message, timeout=timeout))
 
     def end_transaction(self, decision: Decision) -> None:
         """End a transaction as it was decided."""
-        self._running().call(self._core.end_transaction(decision))
+        self._call(self._core.end_transaction(decision))
 
     def recall(self, topic: str, handle: str) -> str:
         """Take back a delayed message that was not delivered yet; return its id.
@@ -190,7 +227,7 @@ class Producer:
             topic: the message's topic.
             handle: `recall_handle` of its result.
         """
-        return self._running().call(self._core.recall(topic, handle))
+        return self._call(self._core.recall(topic, handle))
 
     def stats(self) -> ProducerStats:
         """Return what was done since the start, and what is under way."""
@@ -198,9 +235,16 @@ class Producer:
 
     def queues(self, topic: str) -> tuple[Queue, ...]:
         """Return the queues that messages of a topic are sent to."""
-        return self._running().call(self._core.queues(topic))
+        return self._call(self._core.queues(topic))
 
-    def _running(self) -> Portal:
+    def _running(self) -> tuple[Portal, Production]:
         if self._portal is None:
             raise ClientStopped("the producer is not running: call start(), or use it in a `with` block")
-        return self._portal
+        self._portal.check()
+        return self._portal, self._core.running
+
+    def _call(self, work: Coroutine[Any, Any, T]) -> T:
+        if self._portal is None:
+            work.close()
+            raise ClientStopped("the producer is not running: call start(), or use it in a `with` block")
+        return self._portal.call(work)

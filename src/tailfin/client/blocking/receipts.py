@@ -1,0 +1,84 @@
+"""Promises of results that a thread can wait for."""
+
+import asyncio
+from abc import ABC, abstractmethod
+
+from tailfin._engine import Receipt as EngineReceipt
+from tailfin.client.blocking.portal import Portal
+from tailfin.client.letters import Letters
+from tailfin.client.receipts import OwnReceipt, outcome
+from tailfin.client.results import SendResult
+
+
+class Receipt(ABC):
+    """What `tailfin.Producer.send_soon` returns.
+
+    Example:
+        ```python
+        receipts = [producer.send_soon(message) for message in messages]
+        results = [receipt.result() for receipt in receipts]
+        ```
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def done(self) -> bool:
+        """Whether the message is stored, or given up."""
+
+    @abstractmethod
+    def result(self, timeout: float | None = None) -> SendResult:
+        """Wait until the message is stored, and return its result.
+
+        Raises:
+            TimeoutError: it is neither stored nor given up yet.
+            SendFailed: it was given up.
+        """
+
+
+class PostedReceipt(Receipt):
+    """Of a message that travels with others."""
+
+    __slots__ = ("_letters", "_receipt", "_seconds")
+
+    def __init__(self, receipt: EngineReceipt, letters: Letters, seconds: float) -> None:
+        self._receipt = receipt
+        self._letters = letters
+        self._seconds = seconds
+
+    @property
+    def done(self) -> bool:
+        """Whether the message is stored, or given up."""
+        return self._receipt.done
+
+    def result(self, timeout: float | None = None) -> SendResult:
+        """Wait until the message is stored, and return its result."""
+        if not self._receipt.wait(timeout):
+            raise TimeoutError(f"the message is still on its way after {timeout:g} s")
+        return outcome(self._receipt, self._letters, self._seconds)
+
+
+class ForwardedReceipt(Receipt):
+    """Of a message that travels by itself, sent by the event loop."""
+
+    __slots__ = ("_portal", "_receipt")
+
+    def __init__(self, receipt: OwnReceipt, portal: Portal) -> None:
+        self._receipt = receipt
+        self._portal = portal
+
+    @property
+    def done(self) -> bool:
+        """Whether the message is stored, or given up."""
+        return self._receipt.done
+
+    def result(self, timeout: float | None = None) -> SendResult:
+        """Wait until the message is stored, and return its result."""
+        return self._portal.call(self._result(timeout))
+
+    async def _result(self, timeout: float | None) -> SendResult:
+        done, _ = await asyncio.wait([self._receipt.task], timeout=timeout)
+        if not done:
+            raise TimeoutError(f"the message is still on its way after {timeout:g} s")
+        return self._receipt.task.result()[0]

@@ -1,0 +1,142 @@
+"""Messages that are sent together with others: where they go, and what follows a failure."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from tailfin._engine import Outbox, Parcel, Receipt
+from tailfin.client import names
+from tailfin.client.checking import check_topic
+from tailfin.client.errors import UNREACHABLE, ClientError, MessageRefused, NoBroker
+from tailfin.client.letters import Letters
+from tailfin.client.messages import Message
+from tailfin.client.network import Network
+from tailfin.client.producer_options import ProducerOptions
+from tailfin.client.retrying import Verdict, pause_before, share_of
+from tailfin.client.routes import Route
+
+LOOK_AGAIN_S = 1.0
+
+
+class Posting:
+    """Looks after what goes through an outbox by `post`, on the event loop.
+
+    The engine collects messages into parcels, sends each to the next queue, and reports the parcels that
+    failed: whether to try again, and where, is decided here.
+
+    Args:
+        network: whose routes and addresses count.
+        outbox: the engine's.
+        letters: chooses queues, and counts.
+        options: when to try again, and for how long.
+    """
+
+    def __init__(self, network: Network, outbox: Outbox, letters: Letters, options: ProducerOptions) -> None:
+        self._network = network
+        self._outbox = outbox
+        self._letters = letters
+        self._policy = options.policy
+        self._seconds = options.timeout
+        self._queue_count = options.default_queues
+        self._loop = asyncio.get_running_loop()
+        self._room = asyncio.Event()
+        self._routes: dict[str, Route] = {}
+        self._look_again: asyncio.TimerHandle | None = None
+        self._posted = 0
+        self._given_up = 0
+        network.carrier.decide(outbox, self._failed)
+        network.carrier.watch(outbox, self._room.set)
+
+    async def post(self, message: Message) -> Receipt:
+        """Hand a message to the engine; wait while there is no room for it."""
+        while True:
+            self._room.clear()
+            try:
+                receipt = self._outbox.try_post(message)
+            except ValueError as error:
+                raise MessageRefused(str(error)) from None
+            if receipt:
+                self._posted += 1
+                return receipt
+            if receipt is None:
+                await self.open(message.topic)
+            else:
+                await self._room.wait()
+
+    def post_here(self, message: Message, wait_for: Callable[[Coroutine[Any, Any, None]], None]) -> Receipt:
+        """Do so in this thread, which waits; `wait_for` runs a coroutine where routes are looked up."""
+        while True:
+            try:
+                receipt = self._outbox.post(message)
+            except ValueError as error:
+                raise MessageRefused(str(error)) from None
+            if receipt:
+                self._posted += 1
+                return receipt
+            wait_for(self.open(message.topic))
+
+    async def open(self, topic: str) -> None:
+        """Find the queues of a topic."""
+        check_topic(topic)
+        wire_topic = names.wrap(self._network.options.namespace, topic)
+        route = await self._network.publish_route(wire_topic, queue_count=self._queue_count)
+        if not self.take_route(route):
+            raise NoBroker(self._letters.queues(wire_topic)[0].broker, 0)
+
+    def take_route(self, route: Route) -> bool:
+        """Let messages go to the queues of a route; return whether there are any."""
+        self._routes[route.topic] = route
+        targets = []
+        for _, broker, queue_id in route.publish:
+            if address := self._network.addresses_of(broker).get(0):
+                targets.append((address, broker, queue_id))
+        away = {address for address, _, _ in targets if self._network.is_unreachable(address)}
+        if away:
+            self._look_again_soon()
+        fit = [each for each in targets if each[0] not in away] or targets
+        self._outbox.set_route(self._letters.user_topic(route.topic), fit, wire_topic=route.topic)
+        return bool(fit)
+
+    def sent(self, others_under_way: int) -> int:
+        """Return how many messages are stored, as far as is known while others are under way."""
+        pending = max(self._outbox.pending() - others_under_way, 0)
+        return max(self._posted - self._given_up - pending, 0)
+
+    def close(self) -> None:
+        """Look no more."""
+        if self._look_again:
+            self._look_again.cancel()
+
+    def _look_again_soon(self) -> None:
+        if self._look_again is None:
+            self._look_again = self._loop.call_later(LOOK_AGAIN_S, self._look)
+
+    def _look(self) -> None:
+        self._look_again = None
+        for route in self._routes.values():
+            self.take_route(route)
+
+    def _failed(self, parcel: Parcel) -> None:
+        code = parcel.code or 0
+        if code in UNREACHABLE:
+            self._network.mark_unreachable(parcel.address)
+            self._look()
+        left = self._seconds - parcel.age
+        if self._policy.judge(code, parcel.tries) is Verdict.RETRY and left > 0:
+            try:
+                queue = self._letters.next_queue(parcel.topic, parcel.broker)
+                address = self._network.address_of(queue.broker)
+            except ClientError:
+                pass
+            else:
+                tries_left = self._policy.tries - parcel.tries
+                pause = pause_before(code, queue.broker == parcel.broker, left, tries_left)
+                ms = max(round(share_of(left - pause, tries_left) * 1000), 1)
+                self._letters.counts.add(retried=1)
+                self._loop.call_later(
+                    pause, self._outbox.retry, parcel, address, queue.broker, queue.queue_id, ms
+                )
+                return
+        self._given_up += parcel.count
+        self._letters.counts.add(failed=parcel.count)
+        self._outbox.give_up(parcel)

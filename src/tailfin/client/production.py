@@ -1,0 +1,131 @@
+"""A running producer: its parts, and how they start and stop."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+
+from tailfin._engine import Outbox
+from tailfin.client.delivery import Delivery
+from tailfin.client.letters import Letters, Target
+from tailfin.client.messages import Message
+from tailfin.client.network import Network
+from tailfin.client.options import ClientOptions
+from tailfin.client.posting import Posting
+from tailfin.client.producer_options import ProducerOptions
+from tailfin.client.requests import Requests
+from tailfin.client.results import ProducerStats, SendResult
+from tailfin.client.retrying import share_of
+from tailfin.client.routes import Route
+from tailfin.client.trace import Tracer
+from tailfin.client.transactions import Transactions
+from tailfin.remoting.connection import Handler
+from tailfin.wire.bodies.clients import ProducerData
+from tailfin.wire.codes import Code
+
+log = logging.getLogger("tailfin.client")
+
+
+class Production:
+    """The parts of a producer from its start to its stop; a member of its network.
+
+    Attributes:
+        letters: prepares messages, and counts.
+        delivery: sends them one by one.
+        posting: sends them together.
+        transactions: ends of transactions.
+        requests: requests that wait for their reply.
+    """
+
+    def __init__(self, group: str, client_options: ClientOptions, options: ProducerOptions) -> None:
+        self.group = group
+        self.options = options
+        self.network = Network(client_options)
+        self.outbox = Outbox(self.network.carrier.courier, outbox_options(group, self.network, options))
+        self._tracer = Tracer(self.network, self._send_unseen) if client_options.trace else None
+        hooks = [*client_options.hooks, *([self._tracer] if self._tracer else [])]
+        self._unseen = Letters(self.network, group, options)
+        self.letters = Letters(self.network, group, options, hooks)
+        self.delivery = Delivery(self.network, self.outbox, self.letters, options.default_queues)
+        self.posting = Posting(self.network, self.outbox, self.letters, options)
+        self.transactions = Transactions(self.network, group, options.check, hooks)
+        self.requests = Requests(self.network.client_id)
+
+    async def start(self) -> None:
+        """Begin; brokers hear of the producer when it uses them."""
+        await self.network.start()
+        self.network.join(self)
+        if self._tracer:
+            self._tracer.start()
+
+    async def flush(self, timeout: float | None) -> bool:
+        """Send what is held back, and wait for all that is under way; return whether it has ended."""
+        began = time.monotonic()
+        if not await asyncio.to_thread(self.outbox.flush, timeout):
+            return False
+        left = None if timeout is None else max(timeout - (time.monotonic() - began), 0.0)
+        return await self.delivery.drain(left)
+
+    async def stop(self) -> None:
+        """Wait for what is under way, up to `stop_timeout`, say goodbye and close."""
+        if not await self.flush(self.network.options.stop_timeout):
+            log.warning("%d messages were still under way when the producer stopped", self.outbox.pending())
+        self.posting.close()
+        if self._tracer:
+            await self._tracer.stop()
+        await self.network.stop()
+
+    def stats(self) -> ProducerStats:
+        """Return what was done since the start, and what is under way."""
+        counts = self.letters.counts
+        return ProducerStats(
+            sent=counts.sent + self.posting.sent(self.delivery.under_way),
+            failed=counts.failed,
+            retried=counts.retried,
+            pending=self.outbox.pending(),
+            pending_bytes=self.outbox.pending_bytes(),
+            avoided=self.letters.faults.snapshot(time.monotonic() * 1000),
+        )
+
+    @property
+    def handlers(self) -> Mapping[int, Handler]:
+        """What it does with brokers' requests."""
+        return {
+            Code.CHECK_TRANSACTION_STATE: self.transactions.asked,
+            Code.PUSH_REPLY_MESSAGE_TO_CLIENT: self.requests.replied,
+        }
+
+    def heartbeat(self) -> ProducerData:
+        """Return what brokers are told about it."""
+        return ProducerData(group_name=self.group)
+
+    def route_changed(self, route: Route) -> None:
+        """Hear of a topic's first or changed route."""
+        self.posting.take_route(route)
+
+    async def _send_unseen(self, message: Message) -> list[SendResult]:
+        """Send a message that hooks do not see: it is about those that they saw."""
+        letter = self._unseen.write(message, Target())
+        return await self.delivery.deliver(letter)
+
+
+def outbox_options(group: str, network: Network, options: ProducerOptions) -> dict[str, int | bool | str]:
+    """Return a producer's options as the engine takes them."""
+    return {
+        "group": group,
+        "linger_ms": round(options.linger * 1000),
+        "batch_bytes": options.batch_bytes,
+        "batch_count": options.batch_count,
+        "room_bytes": options.buffer_bytes,
+        "compression": options.compression,
+        "compression_level": options.compression_level,
+        "compress_over": options.compress_over,
+        "max_message_size": options.max_message_size,
+        # Of the first try; what follows one that failed is decided here.
+        "timeout_ms": round(share_of(options.timeout, options.policy.tries) * 1000),
+        "default_topic": options.default_topic,
+        "default_queues": options.default_queues,
+        "unit_mode": bool(network.options.unit),
+        "instance_id": network.options.namespace or "",
+        "client_ip": network.client_id.partition("@")[0],
+    }
