@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Hashable
 
-from tailfin._engine import Courier, Outbox, Parcel, Receipt
+from tailfin._engine import Courier, Outbox, Parcel, Reader, Receipt
 from tailfin.client.options import ClientOptions
 from tailfin.wire.frame import FRAME_BYTES_MAX
 
@@ -68,10 +68,17 @@ class Carrier:
     def _take(self) -> None:
         assert self._courier is not None, "its descriptor was readable"
         for noticed in self._courier.take():
-            if isinstance(noticed, Parcel):
-                self._deciders[noticed.outbox](noticed)
-            elif act := self._watched.get(noticed):
-                act()
+            # One that fails must not keep the news from the others.
+            try:
+                self._tell(noticed)
+            except Exception:
+                log.exception("news of %r could not be dealt with", noticed)
+
+    def _tell(self, noticed: Reader | Receipt | Parcel | Outbox) -> None:
+        if isinstance(noticed, Parcel):
+            self._deciders[noticed.outbox](noticed)
+        elif act := self._watched.get(noticed):
+            act()
 
 
 def courier_options(options: ClientOptions) -> dict[str, int | bool | str]:

@@ -3,9 +3,10 @@
 import logging
 from collections.abc import Awaitable, Collection, Mapping
 from types import TracebackType
-from typing import Protocol, Self, TypeVar
+from typing import Self, TypeVar
 
 from tailfin.client import ids, routes
+from tailfin.client.asking import ASKED_BY_BROKERS, Member, ask_members
 from tailfin.client.carrying import Carrier
 from tailfin.client.errors import ClientError, ClientStopped, NoBroker, got_no_answer
 from tailfin.client.hooks import RequestHook, overriding
@@ -16,10 +17,8 @@ from tailfin.client.route_table import RouteTable
 from tailfin.client.routes import MASTER, Route
 from tailfin.client.standing import Standing
 from tailfin.remoting.client import Client, ClientHook
-from tailfin.remoting.connection import Handler
 from tailfin.remoting.signing import Signer
-from tailfin.wire.bodies.clients import ConsumerData, ProducerData
-from tailfin.wire.codes import Code, ResponseCode
+from tailfin.wire.codes import ResponseCode
 from tailfin.wire.error import RemotingError
 from tailfin.wire.frame import Frame
 from tailfin.wire.header import Header
@@ -27,34 +26,6 @@ from tailfin.wire.header import Header
 log = logging.getLogger("tailfin.client")
 
 T = TypeVar("T")
-
-ASKED_BY_BROKERS = (
-    Code.CHECK_TRANSACTION_STATE,
-    Code.NOTIFY_CONSUMER_IDS_CHANGED,
-    Code.RESET_CONSUMER_CLIENT_OFFSET,
-    Code.GET_CONSUMER_STATUS_FROM_CLIENT,
-    Code.GET_CONSUMER_RUNNING_INFO,
-    Code.CONSUME_MESSAGE_DIRECTLY,
-    Code.PUSH_REPLY_MESSAGE_TO_CLIENT,
-)
-
-
-class Member(Protocol):
-    """A producer or consumer on a network."""
-
-    @property
-    def group(self) -> str:
-        """Its group's name, with the namespace."""
-
-    @property
-    def handlers(self) -> Mapping[int, Handler]:
-        """What it does with brokers' requests, by code; None leaves a request to the next member."""
-
-    def heartbeat(self) -> ProducerData | ConsumerData:
-        """Return what brokers are told about it."""
-
-    def route_changed(self, route: Route) -> None:
-        """Hear of a topic's first or changed route."""
 
 
 class Network:
@@ -75,7 +46,7 @@ class Network:
         tls = options.tls_settings()
         self._client = Client(
             handlers=dict.fromkeys(ASKED_BY_BROKERS, self._asked),
-            hooks=_request_hooks(options),
+            hooks=request_hooks(options),
             tls=tls.context() if tls else None,
             connect_seconds=options.connect_timeout,
             idle_seconds=options.idle_timeout,
@@ -269,20 +240,7 @@ class Network:
     # What happens by itself
 
     async def _asked(self, request: Frame) -> Frame | None:
-        group = request.fields.get("consumerGroup") or request.fields.get("group")
-        for member in self.members:
-            handler = member.handlers.get(request.code)
-            if handler is None or (group is not None and group != member.group):
-                continue
-            answer = handler(request)
-            if isinstance(answer, Awaitable):
-                answer = await answer
-            if answer is not None:
-                return answer
-        if request.is_oneway:
-            return None
-        remark = f"nobody in client {self.client_id} answers request {request.code} for group {group}"
-        return Frame(code=ResponseCode.SYSTEM_ERROR, remark=remark)
+        return await ask_members(self.members, request, self.client_id)
 
     def _route_changed(self, route: Route) -> None:
         self._standing.changed()
@@ -300,7 +258,8 @@ class Network:
             raise ClientStopped("the client is not running: call start(), or use it in a `with` block")
 
 
-def _request_hooks(options: ClientOptions) -> tuple[ClientHook, ...]:
+def request_hooks(options: ClientOptions) -> tuple[ClientHook, ...]:
+    """Return what sees every control request: the user's hooks, and whoever signs."""
     hooks: list[ClientHook] = [
         RequestHook(each) for each in overriding(options.hooks, "before_request", "after_response")
     ]

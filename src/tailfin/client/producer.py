@@ -1,8 +1,6 @@
 """The producer on asyncio."""
 
-import asyncio
 import contextlib
-import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from types import TracebackType
 from typing import Self, Unpack
@@ -16,12 +14,9 @@ from tailfin.client.producer_options import ProducerKeywords, split_keywords
 from tailfin.client.production import Production
 from tailfin.client.queues import Queue
 from tailfin.client.receipts import OwnReceipt, PostedReceipt, Receipt
-from tailfin.client.requests import no_reply, reply_to
+from tailfin.client.requests import reply_to
 from tailfin.client.results import ProducerStats, SendResult
 from tailfin.client.transactions import Decision
-from tailfin.wire.codes import Code
-from tailfin.wire.headers.send import RecallMessageRequestHeader, RecallMessageResponseHeader
-from tailfin.wire.recall import RecallHandle
 
 
 class Producer:
@@ -214,22 +209,8 @@ class Producer:
             answer = await producer.request(tailfin.Message("prices", b"apples"), timeout=5)
             ```
         """
-        running = self.running
         seconds = self._options.timeout if timeout is None else timeout
-        deadline = time.monotonic() + seconds
-        marked, request_id, reply = running.requests.open(message, seconds)
-        try:
-            letter = running.letters.write(marked, Target(queue, sharding_key, select, seconds), mode="async")
-            await running.delivery.find_route(letter)
-            # The reply comes over this producer's connection to a broker, which has to know whose it is.
-            await running.network.introduce()
-            await running.delivery.deliver(letter)
-            async with asyncio.timeout(max(deadline - time.monotonic(), 0.0)):
-                return await reply
-        except TimeoutError:
-            raise no_reply(message.topic, seconds) from None
-        finally:
-            running.requests.close(request_id)
+        return await self.running.request(message, Target(queue, sharding_key, select, seconds), seconds)
 
     async def reply(
         self,
@@ -297,20 +278,11 @@ class Producer:
         Raises:
             RemotingError: the broker refuses; `recallMessageEnable` is off at brokers unless switched on.
         """
-        running = self.running
-        wire_topic = names.wrap(self._client_options.namespace, topic)
-        await running.delivery.route(wire_topic)
-        header = RecallMessageRequestHeader(producer_group=self.group, topic=wire_topic, recall_handle=handle)
-        address = running.network.address_of(RecallHandle.decode(handle).broker)
-        answer = await running.network.call(address, Code.RECALL_MESSAGE, header=header)
-        return RecallMessageResponseHeader.decode(answer.fields).msg_id
+        return await self.running.recall(topic, handle)
 
     async def queues(self, topic: str) -> tuple[Queue, ...]:
         """Return the queues that messages of a topic are sent to."""
-        running = self.running
-        wire_topic = names.wrap(self._client_options.namespace, topic)
-        await running.delivery.route(wire_topic)
-        return tuple(running.letters.user_queue(*each) for each in running.letters.queues(wire_topic))
+        return await self.running.queues(topic)
 
     def stats(self) -> ProducerStats:
         """Return what was done since the start, and what is under way."""

@@ -6,14 +6,17 @@ import time
 from collections.abc import Mapping
 
 from tailfin._engine import Outbox
+from tailfin.client import names
 from tailfin.client.delivery import Delivery
+from tailfin.client.errors import SendTimeout
 from tailfin.client.letters import Letters, Target
-from tailfin.client.messages import Message
+from tailfin.client.messages import Message, ReceivedMessage
 from tailfin.client.network import Network
 from tailfin.client.options import ClientOptions
 from tailfin.client.posting import Posting
 from tailfin.client.producer_options import ProducerOptions
-from tailfin.client.requests import Requests
+from tailfin.client.queues import Queue
+from tailfin.client.requests import Requests, no_reply
 from tailfin.client.results import ProducerStats, SendResult
 from tailfin.client.retrying import share_of
 from tailfin.client.routes import Route
@@ -22,6 +25,8 @@ from tailfin.client.transactions import Transactions
 from tailfin.remoting.connection import Handler
 from tailfin.wire.bodies.clients import ProducerData
 from tailfin.wire.codes import Code
+from tailfin.wire.headers.send import RecallMessageRequestHeader, RecallMessageResponseHeader
+from tailfin.wire.recall import RecallHandle
 
 log = logging.getLogger("tailfin.client")
 
@@ -86,6 +91,40 @@ class Production:
             pending_bytes=self.outbox.pending_bytes(),
             avoided=self.letters.faults.snapshot(time.monotonic() * 1000),
         )
+
+    async def request(self, message: Message, target: Target, seconds: float) -> ReceivedMessage:
+        """Send a message that asks for a reply, and wait for it."""
+        deadline = time.monotonic() + seconds
+        marked, request_id, reply = self.requests.open(message, seconds)
+        try:
+            letter = self.letters.write(marked, target, mode="async")
+            await self.delivery.find_route(letter)
+            # The reply comes over this producer's connection to a broker, which has to know whose it is.
+            await self.network.introduce()
+            await self.delivery.deliver(letter)
+            async with asyncio.timeout(max(deadline - time.monotonic(), 0.0)):
+                return await reply
+        except TimeoutError as error:
+            if isinstance(error, SendTimeout):
+                raise
+            raise no_reply(message.topic, seconds) from None
+        finally:
+            self.requests.close(request_id)
+
+    async def recall(self, topic: str, handle: str) -> str:
+        """Take a delayed message back; return its id."""
+        wire_topic = names.wrap(self.network.options.namespace, topic)
+        await self.delivery.route(wire_topic)
+        header = RecallMessageRequestHeader(producer_group=self.group, topic=wire_topic, recall_handle=handle)
+        address = self.network.address_of(RecallHandle.decode(handle).broker)
+        answer = await self.network.call(address, Code.RECALL_MESSAGE, header=header)
+        return RecallMessageResponseHeader.decode(answer.fields).msg_id
+
+    async def queues(self, topic: str) -> tuple[Queue, ...]:
+        """Return the queues that messages of a topic are sent to."""
+        wire_topic = names.wrap(self.network.options.namespace, topic)
+        await self.delivery.route(wire_topic)
+        return tuple(self.letters.user_queue(*each) for each in self.letters.queues(wire_topic))
 
     @property
     def handlers(self) -> Mapping[int, Handler]:

@@ -13,7 +13,8 @@ from tailfin.wire.error import RemotingError
 from tailfin.wire.headers.clients import UnregisterClientRequestHeader
 
 if TYPE_CHECKING:
-    from tailfin.client.network import Member, Network
+    from tailfin.client.asking import Member
+    from tailfin.client.network import Network
 
 log = logging.getLogger("tailfin.client")
 

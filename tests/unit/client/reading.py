@@ -1,7 +1,13 @@
 """What a cluster has stored, read from its brokers' stores."""
 
+from tailfin.client.messages import ReceivedMessage, read_message
 from tailfin.message import Message
 from tailfin.testing import Cluster
+
+
+def received(running: Cluster, topic: str) -> list[ReceivedMessage]:
+    """Return a topic's messages as a consumer would get them."""
+    return [read_message(each.raw, broker="broker-a", namespace=None) for each in stored(running, topic)]
 
 
 def stored(running: Cluster, topic: str) -> list[Message]:

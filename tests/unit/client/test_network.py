@@ -10,12 +10,15 @@ import pytest
 from tailfin.broker.address import free_port
 from tailfin.broker.app import Broker
 from tailfin.client.errors import ClientError, ClientStopped, NoBroker, NoNameServer, NoRoute
-from tailfin.client.network import Network
+from tailfin.client.hooks import Hook
+from tailfin.client.network import Network, request_hooks
 from tailfin.client.options import ClientOptions
 from tailfin.client.routes import Route
+from tailfin.client.tls import Tls
 from tailfin.cluster import SMALL_FILES
 from tailfin.config import BrokerSettings
 from tailfin.remoting.connection import Handler
+from tailfin.remoting.signing import signature
 from tailfin.testing import Cluster, cluster
 from tailfin.wire.bodies.clients import (
     ConsumeFromWhere,
@@ -213,5 +216,45 @@ def test_an_unknown_broker_is_named(running: Cluster) -> None:
                 network.address_of("elsewhere")
             with pytest.raises(NoBroker, match="broker 'elsewhere'"):
                 network.master_or_slave("elsewhere")
+
+    check()
+
+
+def test_requests_travel_over_tls(running: Cluster) -> None:
+    @in_loop
+    async def check() -> None:
+        async with Network(options(running.namesrv, tls=Tls(verify=False))) as network:
+            route = await network.route("TBW102")
+            network.join(Someone("private"))
+            await until(lambda: running.broker.clients.producers("private"), "the broker knows the client")
+            assert route.subscribe
+        async with Network(options(running.namesrv, tls=True, request_timeout=1.0)) as strict:
+            with pytest.raises(NoNameServer, match="certificate"):
+                await strict.route("TBW102")
+
+    check()
+
+
+def test_what_a_users_hook_adds_is_signed() -> None:
+    class Adding(Hook):
+        def before_request(self, address: str, request: Frame) -> None:
+            request.fields["tenant"] = "north"
+
+    request = Frame(code=Code.HEART_BEAT, fields={"a": "1"}, body=b"body")
+    for hook in request_hooks(options("a:1", hooks=[Adding()], access_key="me", secret_key="secret")):
+        hook.before("b:2", request)
+    assert request.fields.keys() == {"a", "tenant", "AccessKey", "Signature"}
+    assert request.fields["Signature"] == signature(b"secret", request)
+
+
+def test_short_heartbeats_keep_a_member_known(running: Cluster) -> None:
+    @in_loop
+    async def check() -> None:
+        async with Network(options(running.namesrv, heartbeat_v2=True)) as network:
+            await network.route("TBW102")
+            network.join(Someone("brief", consumes=True))
+            for _ in range(3):
+                await network.beat()
+            assert running.broker.clients.consumer_group("brief")
 
     check()

@@ -388,7 +388,7 @@ def test_a_stop_waits_for_what_is_under_way(running: Cluster) -> None:
         await producer.queues("last")
         with running.faults.slow(0.2, "send", times=1):
             sending = asyncio.create_task(producer.send(Message("last", b"x")))
-            await until(lambda: producer.stats().under_way == 1, "the send is under way")
+            await until(lambda: producer.stats().pending == 1, "the send is under way")
             await producer.stop()
         assert (await sending).status is SendStatus.SEND_OK
 

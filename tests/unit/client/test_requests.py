@@ -8,7 +8,7 @@ import pytest
 from tailfin import Message, aio
 from tailfin.client.errors import ClientError, RequestTimeout
 from tailfin.testing import Cluster, cluster
-from tests.unit.client.reading import stored
+from tests.unit.client.reading import received, stored
 from tests.unit.loops import in_loop, until
 
 
@@ -30,14 +30,14 @@ def test_a_reply_reaches_the_one_who_asked(running: Cluster) -> None:
                 for text in (b"apples", b"pears")
             ]
             await until(lambda: len(stored(running, "prices")) == 2, "both requests")
-            for request in stored(running, "prices"):
+            for request in received(running, "prices"):
                 await teller.reply(
                     request, b"2.50 for " + request.body, tags="price", properties={"in": "EUR"}
                 )
             answers = await asyncio.gather(*asking)
         assert [each.body for each in answers] == [b"2.50 for apples", b"2.50 for pears"]
         assert answers[0].tags == "price"
-        assert answers[0].get_property("in") == "EUR"
+        assert answers[0].property("in") == "EUR"
 
     check()
 
@@ -60,6 +60,6 @@ def test_a_message_that_is_no_request_cannot_be_replied_to(running: Cluster) -> 
             await teller.send(Message("plain", b"x"))
             await until(lambda: stored(running, "plain"), "the message")
             with pytest.raises(ClientError, match="was not sent with `request`"):
-                await teller.reply(stored(running, "plain")[0], b"?")
+                await teller.reply(received(running, "plain")[0], b"?")
 
     check()

@@ -6,7 +6,7 @@ import pytest
 
 from tailfin.client.errors import SendFailed, SendTimeout
 from tailfin.client.queues import Queue
-from tailfin.client.retrying import Ended, RetryPolicy, Try, Verdict, send_flow, share_of
+from tailfin.client.retrying import Ended, RetryPolicy, Try, Verdict, pause_before, send_flow, share_of
 from tailfin.wire.codes import ResponseCode as R
 
 THREE = RetryPolicy(tries=3)
@@ -78,6 +78,25 @@ def test_the_next_try_goes_to_another_broker_and_the_time_spent_is_gone() -> Non
 def test_the_last_try_has_all_that_is_left() -> None:
     late = Ended(R.RPC_TIME_OUT, "no answer", 102.0)
     assert run([BUSY, late, OK])[-1].seconds == pytest.approx(1.0)
+
+
+def test_a_broker_without_another_gets_time_to_come_back() -> None:
+    assert pause_before(R.RPC_SEND_TO_CHANNEL_FAILED, True, 3.0, 2) == 1.0
+    assert pause_before(R.RPC_SEND_TO_CHANNEL_FAILED, True, 2.0, 1) == 1.0
+    assert pause_before(R.RPC_SEND_TO_CHANNEL_FAILED, False, 3.0, 2) == 0.0
+    assert pause_before(R.RPC_TIME_OUT, True, 1.5, 2) == 0.0
+
+
+def test_tries_at_the_only_broker_spread_over_the_time() -> None:
+    gone = [
+        Ended(R.RPC_SEND_TO_CHANNEL_FAILED, "refused", 100.0),
+        Ended(R.RPC_SEND_TO_CHANNEL_FAILED, "refused", 101.0),
+    ]
+    flow = send_flow(lambda last_broker: Queue("T", "a", 0), THREE, now=100.0, seconds=3.0)
+    assert next(flow).pause == 0.0
+    tries = [flow.send(each) for each in gone]
+    assert [each.pause for each in tries] == [1.0, 1.0]
+    assert tries[-1].seconds == 1.0
 
 
 def test_a_refusal_for_good_is_raised_with_its_code_and_what_to_do() -> None:

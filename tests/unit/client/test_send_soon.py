@@ -1,0 +1,191 @@
+"""Messages that are sent together, with a real cluster."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+import tailfin
+from tailfin import Message, aio
+from tailfin.client.errors import MessageRefused, NoRoute, SendFailed
+from tailfin.client.hooks import Hook, Sending
+from tailfin.testing import Cluster, cluster, until
+from tests.unit import loops
+from tests.unit.client.reading import bodies, stored
+from tests.unit.loops import in_loop
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Cluster]:
+    with cluster() as node:
+        yield node
+
+
+def test_messages_travel_together_and_every_one_has_its_result(running: Cluster) -> None:
+    @in_loop
+    async def check() -> None:
+        async with aio.Producer("shop", nameserver=running.namesrv) as producer:
+            receipts = [await producer.send_soon(Message("soon", b"%d" % number)) for number in range(500)]
+            results = [await receipt for receipt in receipts]
+            assert all(receipt.done for receipt in receipts)
+            assert producer.stats().sent == 500
+        assert len({each.message_id for each in results}) == 500
+        await loops.until(lambda: len(stored(running, "soon")) == 500, "all messages")
+        places = {(each.queue_id, each.queue_offset): each.body for each in stored(running, "soon")}
+        for number, result in enumerate(results):
+            assert places[result.queue.queue_id, result.queue_offset] == b"%d" % number
+        assert {each.queue.topic for each in results} == {"soon"}
+
+    check()
+
+
+def test_several_can_wait_for_one_receipt(running: Cluster) -> None:
+    @in_loop
+    async def check() -> None:
+        async with aio.Producer("shop", nameserver=running.namesrv, linger=0.05) as producer:
+            receipt = await producer.send_soon(Message("shared", b"x"))
+
+            async def wait() -> tailfin.SendResult:
+                return await receipt
+
+            first, second = await asyncio.gather(wait(), wait())
+            assert first == second == await receipt
+
+    check()
+
+
+def test_a_blocking_producer_collects_its_receipts(running: Cluster) -> None:
+    with tailfin.Producer("shop", nameserver=running.namesrv) as producer:
+        receipts = [producer.send_soon(Message("blocking", b"%d" % number)) for number in range(500)]
+        results = [receipt.result(timeout=20) for receipt in receipts]
+        assert producer.stats().sent == 500
+        assert producer.flush(timeout=20)
+    assert len({each.message_id for each in results}) == 500
+    until(lambda: len(stored(running, "blocking")) == 500)
+
+
+def test_what_is_under_way_at_the_stop_arrives(running: Cluster) -> None:
+    with tailfin.Producer("shop", nameserver=running.namesrv, linger=60.0) as producer:
+        producer.send_soon(Message("last", b"x"))
+    until(lambda: bodies(running, "last") == [b"x"])
+
+
+def test_a_flush_ends_the_linger(running: Cluster) -> None:
+    @in_loop
+    async def check() -> None:
+        async with aio.Producer("shop", nameserver=running.namesrv, linger=60.0) as producer:
+            receipt = await producer.send_soon(Message("flushed", b"x"))
+            assert not receipt.done
+            assert await producer.flush(timeout=20)
+            assert receipt.done
+
+    check()
+
+
+def test_a_receipt_that_is_not_done_says_so_in_time(running: Cluster) -> None:
+    with tailfin.Producer("shop", nameserver=running.namesrv, linger=60.0) as producer:
+        receipt = producer.send_soon(Message("flushed", b"x"))
+        with pytest.raises(TimeoutError, match="still on its way"):
+            receipt.result(timeout=0.01)
+        producer.flush()
+        assert receipt.result().status is tailfin.SendStatus.SEND_OK
+
+
+def test_full_buffers_make_senders_wait_and_nothing_is_refused(running: Cluster) -> None:
+    @in_loop
+    async def check() -> None:
+        async with aio.Producer("shop", nameserver=running.namesrv, buffer_bytes=4096) as producer:
+            receipts = [await producer.send_soon(Message("tight", b"x" * 500)) for _ in range(200)]
+            for receipt in receipts:
+                await receipt
+
+    check()
+    with tailfin.Producer("shop", nameserver=running.namesrv, buffer_bytes=4096) as producer:
+        for receipt in [producer.send_soon(Message("tight", b"x" * 500)) for _ in range(200)]:
+            receipt.result()
+    until(lambda: len(stored(running, "tight")) == 400)
+
+
+def test_a_chosen_queue_and_hooks_are_heeded(running: Cluster) -> None:
+    class Watching(Hook):
+        def __init__(self) -> None:
+            self.seen: list[str] = []
+
+        def after_send(self, sending: Sending) -> None:
+            assert sending.result
+            self.seen.append(sending.mode)
+
+    hook = Watching()
+    with tailfin.Producer("shop", nameserver=running.namesrv) as producer:
+        queues = producer.queues("chosen")
+        receipts = [producer.send_soon(Message("chosen", b"x"), queue=queues[3]) for _ in range(5)]
+        assert {each.result().queue for each in receipts} == {queues[3]}
+    with tailfin.Producer("shop", nameserver=running.namesrv, hooks=[hook]) as producer:
+        assert producer.send_soon(Message("chosen", b"x")).result().queue in queues
+    assert hook.seen == ["async"]
+
+
+def test_what_no_broker_would_take_is_refused_at_once(running: Cluster) -> None:
+    with tailfin.Producer("shop", nameserver=running.namesrv, max_message_size=10) as producer:
+        with pytest.raises(MessageRefused, match="body length is zero"):
+            producer.send_soon(Message("soon", b""))
+        with pytest.raises(MessageRefused, match="max_message_size"):
+            producer.send_soon(Message("soon", b"x" * 11))
+        with pytest.raises(MessageRefused, match="illegal characters"):
+            producer.send_soon(Message("not so", b"x"))
+
+
+def test_a_topic_that_nobody_creates_is_said() -> None:
+    with (
+        cluster(autoCreateTopicEnable=False) as node,
+        tailfin.Producer("shop", nameserver=node.namesrv) as producer,
+        pytest.raises(NoRoute, match=r"topics\.create\('nowhere'\)"),
+    ):
+        producer.send_soon(Message("nowhere", b"x"))
+
+
+def test_a_lost_parcel_is_sent_again(running: Cluster) -> None:
+    with tailfin.Producer("shop", nameserver=running.namesrv, timeout=1.0) as producer:
+        producer.queues("lossy")
+        with running.faults.drop("send", times=1) as fault:
+            receipts = [producer.send_soon(Message("lossy", b"%d" % number)) for number in range(10)]
+            for receipt in receipts:
+                receipt.result(timeout=20)
+        assert fault.met == 1
+        assert producer.stats().retried == 1
+        assert producer.stats().failed == 0
+    until(lambda: len(stored(running, "lossy")) == 10)
+
+
+def test_a_parcel_that_nobody_takes_fails_for_all_its_messages(running: Cluster) -> None:
+    with tailfin.Producer("shop", nameserver=running.namesrv, timeout=0.2, retries=1) as producer:
+        producer.queues("mute")
+        with running.faults.drop("send"):
+            receipts = [producer.send_soon(Message("mute", b"%d" % number)) for number in range(10)]
+            for receipt in receipts:
+                with pytest.raises(SendFailed, match="tried 2 times"):
+                    receipt.result(timeout=20)
+        assert producer.stats().failed == 10
+        assert producer.stats().sent == 0
+
+
+def test_a_namespace_is_kept_from_the_user(running: Cluster) -> None:
+    with tailfin.Producer("shop", nameserver=running.namesrv, namespace="north") as producer:
+        assert producer.send_soon(Message("soon", b"x")).result().queue.topic == "soon"
+    until(lambda: bodies(running, "north%soon") == [b"x"])
+
+
+def test_when_one_of_two_brokers_dies_nothing_acknowledged_is_lost_and_sends_go_on() -> None:
+    with cluster(brokers=2) as node:
+        with tailfin.Producer("shop", nameserver=node.namesrv, timeout=10.0) as producer:
+            producer.queues("deadly")
+            receipts = {}
+            for number in range(3000):
+                if number == 1000:
+                    node.faults.kill("broker-b")
+                body = b"%d" % number
+                receipts[body] = producer.send_soon(Message("deadly", body))
+            for receipt in receipts.values():
+                receipt.result(timeout=25)
+            node.faults.restart("broker-b")
+        until(lambda: receipts.keys() <= set(bodies(node, "deadly")), 20)
