@@ -805,8 +805,8 @@ class DamagedMessage(ValueError):
 class ReceivedMessage:
     """A message as a consumer gets it.
 
-    It is a view of the bytes it came in, and decodes what it is asked for. All but `reconsume_times` is
-    read-only.
+    It is a view of the answer it came in, which it keeps in memory, and decodes what it is asked for. All but
+    `reconsume_times` is read-only.
 
     Example:
         ```python
@@ -965,7 +965,8 @@ class Reader:
             tags: the tags of the expression, to be compared as text; the broker only compares hashes.
             batch: messages of one pull, at most.
             batch_bytes: bytes of one pull, about.
-            suspend_ms: how long the broker may hold a pull for which there is nothing; 0: not at all.
+            suspend_ms: how long the broker may hold a pull for which there is nothing; 0: not at all, and the
+                end of the queue is trouble 19.
             timeout_ms: when an answer is given up; more than `suspend_ms`.
             max_messages: no pull begins while so many are here, from their arrival to their release.
             max_bytes: the same in bytes.
@@ -994,8 +995,10 @@ class Reader:
     def trouble(self) -> tuple[int, str, int] | None:
         """Why it stopped: code, remark, and where the broker would go on, or else where it stands.
 
-        A negative code is for what went wrong on the way: `-1004` not sent or connection lost, `-1006` no
-        answer in time, `-1000` an answer that cannot be read.
+        A code of the broker, among them 21 (no such offset), 20 (ask the broker of `suggested_broker_id`
+        instead) and, with `suspend_ms=0`, 19 (nothing more at present). A negative one is for what went wrong
+        on the way: `-1004` not sent or connection lost, `-1006` no answer in time, `-1000` an answer that
+        cannot be read.
         """
     @property
     def topic(self) -> str: ...

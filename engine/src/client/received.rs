@@ -142,9 +142,10 @@ impl Received {
         }
     }
 
+    /// It wraps only when the server makes up offsets.
     pub fn queue_offset(&self) -> i64 {
         let index = self.part.as_ref().map_or(0, |part| part.index);
-        self.record().queue_offset() + self.answer.offset_delta + index
+        self.record().queue_offset().wrapping_add(self.answer.offset_delta).wrapping_add(index)
     }
 
     pub fn flag(&self) -> i32 {

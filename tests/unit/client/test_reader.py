@@ -143,6 +143,18 @@ def test_both_requests_that_pull_are_served(place: Place, lite: bool) -> None:
     assert offsets(read(place.reader(lite=lite, batch_bytes=100_000), 2)) == [0, 1]
 
 
+def test_who_does_not_want_to_wait_is_told_of_the_end(place: Place) -> None:
+    place.put(40)
+    until(lambda: place.running.broker.store.max_offset(place.topic, 0) == 40)
+    reader = place.reader(suspend_ms=0)
+    assert (trouble_of(reader)[0], reader.offset) == (19, 40)
+    assert offsets(reader.take()) == list(range(40))
+    place.put(1, start=40)
+    until(lambda: place.running.broker.store.max_offset(place.topic, 0) == 41)
+    reader.resume()
+    assert offsets(read(reader, 1)) == [40]
+
+
 def test_the_courier_tells_which_readers_have_something(place: Place) -> None:
     readers = [place.reader(queue_id=number) for number in range(4)]
     for number in range(4):

@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 pub use config::{Amount, Filter, ReaderConfig};
-use pulled::Pulled;
 pub use pulled::Trouble;
+use pulled::{Asked, Pulled};
 use state::Pull;
 pub use state::State;
 
@@ -199,7 +199,12 @@ struct UnderWay {
 impl Waiter for UnderWay {
     fn done(self: Arc<Self>, outcome: Outcome<'_>) {
         let reader = &self.reader;
-        let pulled = Pulled::of(outcome, self.offset, &reader.config.filter.tags, &reader.reading);
-        reader.arrived(self.run, pulled);
+        let asked = Asked {
+            offset: self.offset,
+            may_wait: !reader.config.suspend.is_zero(),
+            tags: &reader.config.filter.tags,
+            reading: &reader.reading,
+        };
+        reader.arrived(self.run, Pulled::of(outcome, asked));
     }
 }

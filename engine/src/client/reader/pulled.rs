@@ -62,27 +62,40 @@ impl Fields {
     }
 }
 
+/// What a pull asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    pub offset: i64,
+    /// Whether the broker may hold it while there is nothing.
+    pub may_wait: bool,
+    pub tags: &'a Tags,
+    pub reading: &'a Arc<Reading>,
+}
+
 impl Pulled {
-    /// Read the outcome of a pull that began at `offset`.
-    pub fn of(outcome: Outcome<'_>, offset: i64, tags: &Tags, reading: &Arc<Reading>) -> Self {
+    /// Read the outcome of a pull.
+    pub fn of(outcome: Outcome<'_>, asked: Asked<'_>) -> Self {
+        let Asked { offset, .. } = asked;
         match outcome {
-            Outcome::Answered(frame) => Self::of_answer(frame, offset, tags, reading),
+            Outcome::Answered(frame) => Self::of_answer(frame, asked),
             Outcome::Failed(failure) => Self::failed(offset, failure.code, failure.remark),
             Outcome::Sent => unreachable!("pulls are answered"),
         }
     }
 
-    fn of_answer(frame: &Frame<'_>, offset: i64, tags: &Tags, reading: &Arc<Reading>) -> Self {
+    fn of_answer(frame: &Frame<'_>, asked: Asked<'_>) -> Self {
         let fields = Fields::of(frame);
-        let code = frame.header.code;
+        let (code, offset) = (frame.header.code, asked.offset);
         let mut pulled = match (code, fields.next_offset) {
-            (FOUND, Some(next)) if next > offset => {
-                Self::found(frame, &fields, (offset, next), tags, reading)
+            (FOUND, Some(next)) if next > offset => Self::found(frame, &fields, next, asked),
+            (NOT_FOUND, Some(next)) if asked.may_wait => Self { next_offset: next, ..Self::default() },
+            // Who is sent back to the same place would ask without a pause: another broker is meant.
+            (RETRY_IMMEDIATELY, Some(next)) if next != offset => {
+                Self { next_offset: next, ..Self::default() }
             }
-            (NOT_FOUND | RETRY_IMMEDIATELY, Some(next_offset)) => Self { next_offset, ..Self::default() },
-            (FOUND | NOT_FOUND | RETRY_IMMEDIATELY, next) => {
+            (FOUND, next) => {
                 let remark =
-                    format!("the broker answered a pull from {offset} on, and would go on at {next:?}");
+                    format!("the broker found messages from {offset} on, and would go on at {next:?}");
                 Self::failed(offset, UNREADABLE, remark)
             }
             (_, next) => {
@@ -96,24 +109,18 @@ impl Pulled {
         pulled
     }
 
-    fn found(
-        frame: &Frame<'_>,
-        fields: &Fields,
-        (offset, next_offset): (i64, i64),
-        tags: &Tags,
-        reading: &Arc<Reading>,
-    ) -> Self {
+    fn found(frame: &Frame<'_>, fields: &Fields, next_offset: i64, asked: Asked<'_>) -> Self {
         let answer = Arc::new(Answer {
-            reading: reading.clone(),
+            reading: asked.reading.clone(),
             bytes: frame.body.into(),
             bounds: fields.min_offset.zip(fields.max_offset),
             offset_delta: fields.offset_delta.unwrap_or(0),
         });
-        let (messages, bad) = answer.messages(offset, tags);
+        let (messages, bad) = answer.messages(asked.offset, asked.tags);
         let bytes = messages.iter().map(Received::size).sum();
         let amount = Amount { messages: messages.len(), bytes };
         let Some(bad) = bad else { return Self { messages, amount, next_offset, ..Self::default() } };
-        let next_offset = messages.last().map_or(offset, |last| last.queue_offset() + 1);
+        let next_offset = messages.last().map_or(asked.offset, |last| last.queue_offset().wrapping_add(1));
         let remark = format!("at offset {next_offset} the answer holds no message: {bad}");
         Self { messages, amount, ..Self::failed(next_offset, UNREADABLE, remark) }
     }
@@ -123,3 +130,6 @@ impl Pulled {
         Self { next_offset, trouble, ..Self::default() }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! A received message in Python: a view into the answer it came in, which decodes what is asked for.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -23,14 +23,15 @@ const SHOWN_BYTES: usize = 40;
 #[pyclass(frozen, module = "tailfin._engine")]
 pub struct ReceivedMessage {
     message: Received,
-    body: PyOnceLock<Py<PyBytes>>,
+    /// Python's own lock would leave and enter the interpreter each time.
+    body: OnceLock<Py<PyBytes>>,
     /// Tries since it came here, which the broker does not know of.
     tries_here: AtomicI32,
 }
 
 impl ReceivedMessage {
     pub fn new(message: Received) -> Self {
-        Self { message, body: PyOnceLock::new(), tries_here: AtomicI32::new(0) }
+        Self { message, body: OnceLock::new(), tries_here: AtomicI32::new(0) }
     }
 
     fn record(&self) -> Record<'_> {
@@ -103,11 +104,12 @@ impl ReceivedMessage {
     /// The body as it was sent; decompressed and checked at the first look.
     #[getter]
     fn body(&self, py: Python<'_>) -> PyResult<Py<PyBytes>> {
-        let make = || match self.message.body() {
-            Ok(body) => Ok(PyBytes::new(py, &body).unbind()),
-            Err(damage) => Err(self.damaged(&damage)),
-        };
-        self.body.get_or_try_init(py, make).map(|body| body.clone_ref(py))
+        if let Some(body) = self.body.get() {
+            return Ok(body.clone_ref(py));
+        }
+        let body = self.message.body().map_err(|damage| self.damaged(&damage))?;
+        let body = PyBytes::new(py, &body).unbind();
+        Ok(self.body.get_or_init(|| body).clone_ref(py))
     }
 
     #[getter]
@@ -254,7 +256,13 @@ pub fn decode_messages<'py>(
 }
 
 pub fn as_list(py: Python<'_>, messages: Vec<Received>) -> PyResult<Bound<'_, PyList>> {
-    PyList::new(py, messages.into_iter().map(ReceivedMessage::new))
+    let list = PyList::new(py, messages.into_iter().map(ReceivedMessage::new))?;
+    for message in &list {
+        // SAFETY: it is a whole object. It refers to nothing but bytes, so it is in no cycle, and the collector need
+        // not walk over thousands of them again and again.
+        unsafe { pyo3::ffi::PyObject_GC_UnTrack(message.as_ptr().cast()) };
+    }
+    Ok(list)
 }
 
 /// Compress a body; `"zlib"`, `"lz4"` or `"zstd"`.
