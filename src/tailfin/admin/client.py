@@ -9,7 +9,6 @@ from tailfin.admin.dead_letters import DeadLetters
 from tailfin.admin.groups import Groups
 from tailfin.admin.messages import Messages
 from tailfin.admin.offsets import Offsets
-from tailfin.admin.queue_ends import QueueEnds
 from tailfin.admin.reading import Reading
 from tailfin.admin.resending import Resending
 from tailfin.admin.servers import Servers
@@ -53,18 +52,18 @@ class AdminClient:
         options.setdefault("request_timeout", timeout)
         self._network = Network(ClientOptions(**options))
         servers = Servers(self._network)
-        queue_ends, resending = QueueEnds(servers), Resending(servers)
+        reading, resending = Reading(servers), Resending(servers)
         self.topics = Topics(servers)
         self.groups = Groups(servers, self.topics)
         self.connections = Connections(servers)
-        self.offsets = Offsets(servers, self.groups, self.connections, queue_ends)
+        self.offsets = Offsets(servers, self.groups, self.connections, reading)
         self.cluster = Cluster(servers)
         self.messages = Messages(
             servers,
             self.topics,
             self.connections,
             self.offsets,
-            Reading(servers, queue_ends),
+            reading,
             resending,
         )
         self.stats = Stats(servers)

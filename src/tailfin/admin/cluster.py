@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tailfin.admin.servers import MASTER, Servers, each
-from tailfin.client.errors import got_no_answer
+from tailfin.admin.servers import Servers, each
+from tailfin.client.routes import MASTER
 from tailfin.config import properties
 from tailfin.wire.bodies.common import KVTable
 from tailfin.wire.codes import Code, ResponseCode
@@ -61,8 +61,8 @@ class BrokerMember:
         name: the broker's name; a master and its slaves share it.
         broker_id: 0 is the master.
         address: where it listens.
-        figures: how it fares; None when it does not answer.
-        trouble: why it does not answer, None when it does.
+        figures: how it fares; None when it does not tell.
+        trouble: why it does not tell, None when it does.
     """
 
     cluster: str
@@ -111,8 +111,7 @@ class Cluster:
         try:
             told = figures(await self._runtime(address))
         except RemotingError as error:
-            if not got_no_answer(error):
-                raise
+            # Nobody answers, or one that cannot tell yet: 4.9 fails in its first seconds.
             return BrokerMember(cluster, name, broker_id, address, None, error.remark)
         return BrokerMember(cluster, name, broker_id, address, told, None)
 

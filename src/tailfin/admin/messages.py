@@ -14,6 +14,7 @@ from tailfin.admin.servers import Servers, each, name_of
 from tailfin.admin.times import LATEST_MS, Moment, Target, milliseconds
 from tailfin.admin.topics import Topics
 from tailfin.admin.tracking import MessageTrack, judge
+from tailfin.client.consuming.subscriptions import Expression
 from tailfin.client.queues import Queue
 from tailfin.client.results import SendResult
 from tailfin.message import ReceivedMessage, decode_message_id, decode_messages
@@ -140,7 +141,7 @@ class Messages:
     async def by_offset(self, queue: Queue, offset: int) -> ReceivedMessage:
         """Return the message at an offset of a queue."""
         (stretch,) = await self._reading.stretches(queue.topic, "first", "last", [queue])
-        pulled = await self._reading.pull(queue, stretch.address, offset, limit=1)
+        pulled = await self._reading.pull(queue, offset, "*", limit=1)
         if not pulled.messages or pulled.messages[0].queue_offset != offset:
             holds = (
                 f"holds {stretch.start} to {stretch.end - 1}" if stretch.end > stretch.start else "is empty"
@@ -158,7 +159,7 @@ class Messages:
         start: Target = "first",
         end: Target = "last",
         queues: Sequence[Queue] | None = None,
-        expression: str = "*",
+        expression: Expression = "*",
         limit: int | None = None,
     ) -> AsyncGenerator[ReceivedMessage, None]:
         """Yield the messages of a topic in the order they were stored; nobody's offset moves.
@@ -168,7 +169,7 @@ class Messages:
             start: `"first"`, `"last"`, or a time.
             end: until here, and no further: what is stored while this runs is left out.
             queues: of these queues only.
-            expression: tags joined by `||`.
+            expression: tags joined by `||`, or a `tailfin.Sql`.
             limit: at most so many.
 
         Example:
@@ -191,7 +192,7 @@ class Messages:
         *,
         start: Target = "last",
         queues: Sequence[Queue] | None = None,
-        expression: str = "*",
+        expression: Expression = "*",
     ) -> AsyncGenerator[ReceivedMessage, None]:
         """Yield the messages of a topic as they come, without end; nobody's offset moves.
 
@@ -199,7 +200,7 @@ class Messages:
             topic: the topic.
             start: `"first"`, `"last"`, or a time.
             queues: of these queues only.
-            expression: tags joined by `||`.
+            expression: tags joined by `||`, or a `tailfin.Sql`.
         """
         stretches = await self._reading.stretches(topic, start, "last", queues)
         async with aclosing(self._reading.endless(stretches, expression)) as found:

@@ -7,12 +7,11 @@ from tailfin.admin.connections import Connections
 from tailfin.admin.errors import AdminError, NotFound
 from tailfin.admin.groups import Groups
 from tailfin.admin.progress import GroupProgress, OffsetChange, progress
-from tailfin.admin.queue_ends import QueueEnds
+from tailfin.admin.reading import Reading
 from tailfin.admin.servers import Servers, each
 from tailfin.admin.times import Target, milliseconds
 from tailfin.broker.names import retry_topic
 from tailfin.client.queues import Queue
-from tailfin.client.routes import read_route
 from tailfin.config import properties
 from tailfin.wire.bodies.stats import ConsumeStats
 from tailfin.wire.codes import Code, ResponseCode
@@ -24,9 +23,8 @@ from tailfin.wire.headers.pull import (
     UpdateConsumerOffsetRequestHeader,
 )
 
-FIRST_MS = 0
-LAST_MS = -1
-"""How a time in a request says "the end"."""
+ENDS_MS = {"first": 0, "last": -1}
+"""How a time in a request says an end."""
 
 _FOUND_OR_NOT = (ResponseCode.SUCCESS, ResponseCode.QUERY_NOT_FOUND)
 
@@ -34,13 +32,11 @@ _FOUND_OR_NOT = (ResponseCode.SUCCESS, ResponseCode.QUERY_NOT_FOUND)
 class Offsets:
     """What an operator does with offsets of groups: `AdminClient.offsets`."""
 
-    def __init__(
-        self, servers: Servers, groups: Groups, connections: Connections, queue_ends: QueueEnds
-    ) -> None:
+    def __init__(self, servers: Servers, groups: Groups, connections: Connections, reading: Reading) -> None:
         self._servers = servers
         self._groups = groups
         self._connections = connections
-        self._queue_ends = queue_ends
+        self._reading = reading
 
     async def progress(self, group: str, topic: str | None = None, *, owners: bool = False) -> GroupProgress:
         """Return how far a group is in each queue it reads.
@@ -94,21 +90,16 @@ class Offsets:
             ```
         """
         await self._groups.config(group)
-        queues = read_route(topic, await self._servers.route(topic)).subscribe
-        addresses = await self._servers.masters_of(topic)
-        missing = {queue.broker for queue in queues} - addresses.keys()
+        route = await self._servers.fresh_route(topic)
+        missing = {queue.broker for queue in route.subscribe} - dict(route.masters()).keys()
         if missing:
             raise AdminError(
                 f"brokers {', '.join(sorted(missing))} have no master now: offsets cannot be set"
             )
-        when = {"first": FIRST_MS, "last": LAST_MS}[to] if isinstance(to, str) else milliseconds(to)
-        changes = await asyncio.gather(
-            *(self._planned(group, queue, addresses[queue.broker], when) for queue in queues)
-        )
+        changes = await asyncio.gather(*(self._planned(group, queue, to) for queue in route.subscribe))
         if not dry_run:
-            for broker, address in addresses.items():
-                mine = [change for change in changes if change.queue.broker == broker]
-                await self._carry_out(group, address, mine, when)
+            for broker in sorted({queue.broker for queue in route.subscribe}):
+                await self._carry_out(group, [each for each in changes if each.queue.broker == broker], to)
         return tuple(changes)
 
     async def reset_queue(
@@ -123,17 +114,16 @@ class Offsets:
             dry_run: change nothing, only return what would change.
         """
         await self._groups.config(group)
-        address = (await self._servers.masters_of(queue.topic)).get(queue.broker)
-        if address is None:
+        if queue.broker not in dict((await self._servers.fresh_route(queue.topic)).masters()):
             raise NotFound(f"topic {queue.topic!r} is not on a broker {queue.broker!r} that has a master")
-        change = await self._planned(group, queue, address, offset=offset)
+        change = await self._planned(group, queue, "first", offset=offset)
         if not change.min_offset <= offset <= change.max_offset:
             raise AdminError(
                 f"queue {queue.queue_id} of topic {queue.topic!r} on {queue.broker} has offsets "
                 f"{change.min_offset} to {change.max_offset}, not {offset}"
             )
         if not dry_run:
-            await self._carry_out(group, address, [change], None)
+            await self._carry_out(group, [change], None)
         return change
 
     async def skip(self, group: str, topic: str, *, dry_run: bool = False) -> tuple[OffsetChange, ...]:
@@ -151,58 +141,55 @@ class Offsets:
         await self._groups.config(target)
         copied = await self.progress(source, topic)
         queues = [each for each in copied.queues if each.queue.topic != retry_topic(source)]
-        addresses = await self._servers.masters()
+        for name in sorted({moved.queue.topic for moved in queues}):
+            await self._servers.fresh_route(name)
         changes = await asyncio.gather(
-            *(
-                self._planned(target, each.queue, addresses[each.queue.broker], offset=each.offset)
-                for each in queues
-            )
+            *(self._planned(target, each.queue, "first", offset=each.offset) for each in queues)
         )
         for change in changes:
-            await self._commit(target, addresses[change.queue.broker], change)
+            await self._commit(target, change)
         return tuple(changes)
 
     async def _planned(
-        self, group: str, queue: Queue, address: str, when: int = 0, *, offset: int | None = None
+        self, group: str, queue: Queue, to: Target, *, offset: int | None = None
     ) -> OffsetChange:
-        ends = self._queue_ends
-        before, first, last = await asyncio.gather(
-            self._committed(group, queue, address), ends.first(queue, address), ends.last(queue, address)
+        reading = self._reading
+        before, first, last, place = await asyncio.gather(
+            self._committed(group, queue),
+            reading.offset(queue, "first"),
+            reading.offset(queue, "last"),
+            reading.offset(queue, to),
         )
-        if offset is not None:
-            after = offset
-        elif when == LAST_MS:
-            after = last
-        else:
-            after = min(max(await ends.at_time(queue, address, when), first), last)
+        after = min(max(place, first), last) if offset is None else offset
         return OffsetChange(queue, before, after, first, last)
 
-    async def _committed(self, group: str, queue: Queue, address: str) -> int | None:
+    def _master(self, queue: Queue) -> str:
+        return self._servers.network.address_of(queue.broker)
+
+    async def _committed(self, group: str, queue: Queue) -> int | None:
         header = QueryConsumerOffsetRequestHeader(
             consumer_group=group, topic=queue.topic, queue_id=queue.queue_id, set_zero_if_not_found=False
         )
         answer = await self._servers.ask(
-            address, Code.QUERY_CONSUMER_OFFSET, header=header, accept=_FOUND_OR_NOT
+            self._master(queue), Code.QUERY_CONSUMER_OFFSET, header=header, accept=_FOUND_OR_NOT
         )
         if answer.code == ResponseCode.QUERY_NOT_FOUND:
             return None
         return QueryConsumerOffsetResponseHeader.decode(answer.fields).offset
 
-    async def _carry_out(
-        self, group: str, address: str, changes: Sequence[OffsetChange], when: int | None
-    ) -> None:
-        """Set offsets on one broker; `when` is the time they stand for, if they do for all queues."""
-        if not changes:
-            return
+    async def _carry_out(self, group: str, changes: Sequence[OffsetChange], to: Target | None) -> None:
+        """Set offsets on one broker; `to` is the place they stand for, if they do for all queues."""
+        address = self._master(changes[0].queue)
         answer = await self._servers.ask(address, Code.GET_BROKER_CONFIG)
         settings = properties.parse(answer.body.decode())
         if settings.get("useServerSideResetOffset") == "true":
             for change in changes:
-                await self._reset_at_broker(group, address, change)
+                await self._reset_at_broker(group, change)
         elif not (await self._connections.consumers(group)).online:
             for change in changes:
-                await self._commit(group, address, change)
-        elif when is not None:
+                await self._commit(group, change)
+        elif to is not None:
+            when = ENDS_MS[to] if isinstance(to, str) else milliseconds(to)
             header = ResetOffsetRequestHeader(
                 group=group, topic=changes[0].queue.topic, timestamp=when, is_force=True
             )
@@ -213,7 +200,7 @@ class Offsets:
                 "stop them first, or reset by time"
             )
 
-    async def _reset_at_broker(self, group: str, address: str, change: OffsetChange) -> None:
+    async def _reset_at_broker(self, group: str, change: OffsetChange) -> None:
         header = ResetOffsetRequestHeader(
             group=group,
             topic=change.queue.topic,
@@ -221,13 +208,13 @@ class Offsets:
             offset=change.after,
             is_force=True,
         )
-        await self._servers.ask(address, Code.INVOKE_BROKER_TO_RESET_OFFSET, header=header)
+        await self._servers.ask(self._master(change.queue), Code.INVOKE_BROKER_TO_RESET_OFFSET, header=header)
 
-    async def _commit(self, group: str, address: str, change: OffsetChange) -> None:
+    async def _commit(self, group: str, change: OffsetChange) -> None:
         header = UpdateConsumerOffsetRequestHeader(
             consumer_group=group,
             topic=change.queue.topic,
             queue_id=change.queue.queue_id,
             commit_offset=change.after,
         )
-        await self._servers.ask(address, Code.UPDATE_CONSUMER_OFFSET, header=header)
+        await self._servers.ask(self._master(change.queue), Code.UPDATE_CONSUMER_OFFSET, header=header)

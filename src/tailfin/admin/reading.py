@@ -9,16 +9,17 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass
 
 from tailfin.admin.errors import AdminError
-from tailfin.admin.queue_ends import QueueEnds
 from tailfin.admin.servers import Servers
 from tailfin.admin.times import Target, milliseconds
+from tailfin.client.consuming.positions import Positions
+from tailfin.client.consuming.pulling import Pulled, pull_once
+from tailfin.client.consuming.subscriptions import Expression, subscription
 from tailfin.client.errors import got_no_answer
 from tailfin.client.queues import Queue
-from tailfin.client.routes import read_route
-from tailfin.message import ReceivedMessage, decode_messages
-from tailfin.wire.codes import Code, ResponseCode
+from tailfin.message import ReceivedMessage
+from tailfin.wire.codes import ResponseCode
 from tailfin.wire.error import RemotingError
-from tailfin.wire.headers.pull import PullMessageRequestHeader, PullMessageResponseHeader
+from tailfin.wire.header import now_ms
 
 log = logging.getLogger("tailfin.client")
 
@@ -28,28 +29,6 @@ GROUP = "TOOLS_CONSUMER"
 PAGE = 32
 HELD_S = 15.0
 TRY_AGAIN_S = 1.0
-MAY_WAIT, BRINGS_SUBSCRIPTION = 2, 4
-_ANSWERED = (
-    ResponseCode.SUCCESS,
-    ResponseCode.PULL_NOT_FOUND,
-    ResponseCode.PULL_RETRY_IMMEDIATELY,
-    ResponseCode.PULL_OFFSET_MOVED,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Pulled:
-    """What a pull found.
-
-    Attributes:
-        messages: messages, in order.
-        next_offset: where to go on.
-        at_end: there was nothing behind the offset.
-    """
-
-    messages: tuple[ReceivedMessage, ...]
-    next_offset: int
-    at_end: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +36,6 @@ class Stretch:
     """A part of a queue: from an offset to before another."""
 
     queue: Queue
-    address: str
     start: int
     end: int
 
@@ -65,50 +43,23 @@ class Stretch:
 class Reading:
     """Reads queues."""
 
-    def __init__(self, servers: Servers, queue_ends: QueueEnds) -> None:
+    def __init__(self, servers: Servers) -> None:
         self._servers = servers
-        self._queue_ends = queue_ends
+        self._positions = Positions(servers.network)
 
     async def pull(
-        self,
-        queue: Queue,
-        address: str,
-        offset: int,
-        *,
-        limit: int = PAGE,
-        expression: str = "*",
-        held: float = 0.0,
+        self, queue: Queue, offset: int, expression: Expression, *, limit: int = PAGE, hold: float = 0.0
     ) -> Pulled:
-        """Read a few messages of a queue.
-
-        Args:
-            queue: the queue.
-            address: the broker's.
-            offset: from here on.
-            limit: at most so many.
-            expression: tags joined by `||`, or `*`.
-            held: seconds to wait for a message when there is none.
-        """
-        header = PullMessageRequestHeader(
-            consumer_group=GROUP,
-            topic=queue.topic,
-            queue_id=queue.queue_id,
-            queue_offset=offset,
-            max_msg_nums=limit,
-            sys_flag=BRINGS_SUBSCRIPTION | (MAY_WAIT if held else 0),
-            commit_offset=0,
-            suspend_timeout_millis=round(held * 1000),
-            subscription=expression,
-            sub_version=0,
-            expression_type="TAG",
-        )
+        """Read a few messages of a queue; `hold` is how many seconds to wait when there is none."""
         try:
-            answer = await self._servers.ask(
-                address,
-                Code.PULL_MESSAGE,
-                header=header,
-                accept=_ANSWERED,
-                timeout=self._servers.timeout + held,
+            return await pull_once(
+                self._servers.network,
+                queue,
+                group=GROUP,
+                subscription=subscription(queue.topic, expression, now_ms()),
+                offset=offset,
+                limit=limit,
+                hold=hold,
             )
         except RemotingError as error:
             if error.code != ResponseCode.NO_PERMISSION:
@@ -117,58 +68,50 @@ class Reading:
                 f"topic {queue.topic!r} may not be read on {queue.broker}: {error.remark}; "
                 f"`tailfin topic update {queue.topic} --perm rw` allows it"
             ) from None
-        found = PullMessageResponseHeader.decode(answer.fields)
-        # Brokers compare hashes of tags: two tags may share one.
-        messages = decode_messages(answer.body, broker=queue.broker, tags=tags(expression))
-        return Pulled(tuple(messages), found.next_begin_offset, answer.code == ResponseCode.PULL_NOT_FOUND)
 
     async def stretches(
         self, topic: str, start: Target, end: Target, queues: Sequence[Queue] | None
     ) -> list[Stretch]:
         """Find the offsets of two times in the queues of a topic, or in some of them."""
-        route = await self._servers.route(topic)
-        addresses = await self._servers.nearest_of(topic)
-        wanted = read_route(topic, route).subscribe if queues is None else queues
-        unknown = {queue.broker for queue in wanted} - addresses.keys()
+        route = await self._servers.fresh_route(topic)
+        wanted = route.subscribe if queues is None else queues
+        unknown = {queue.broker for queue in wanted} - route.brokers.keys()
         if unknown:
             raise AdminError(
-                f"topic {topic!r} is on {', '.join(addresses)}, not on {', '.join(sorted(unknown))}"
+                f"topic {topic!r} is on {', '.join(route.brokers)}, not on {', '.join(sorted(unknown))}"
             )
-        offsets = await asyncio.gather(
-            *(
-                self._offset(queue, addresses[queue.broker], target)
-                for queue in wanted
-                for target in (start, end)
-            )
-        )
+        places = [(queue, target) for queue in wanted for target in (start, end)]
+        offsets = await asyncio.gather(*(self.offset(*place) for place in places))
         pairs = zip(offsets[::2], offsets[1::2], strict=True)
-        return [
-            Stretch(queue, addresses[queue.broker], first, last)
-            for queue, (first, last) in zip(wanted, pairs, strict=True)
-        ]
+        return [Stretch(queue, *pair) for queue, pair in zip(wanted, pairs, strict=True)]
 
-    async def _offset(self, queue: Queue, address: str, target: Target) -> int:
+    async def offset(self, queue: Queue, target: Target) -> int:
+        """Return the offset of a place in a queue; one that nobody wrote to begins and ends at 0."""
         if target == "first":
-            return await self._queue_ends.first(queue, address)
-        if target == "last":
-            return await self._queue_ends.last(queue, address)
-        return await self._queue_ends.at_time(queue, address, milliseconds(target))
+            found = await self._positions.first(queue)
+        elif target == "last":
+            found = await self._positions.end(queue)
+        else:
+            found = await self._positions.at_time(queue, milliseconds(target))
+        return max(found, 0)
 
-    async def one_by_one(self, stretch: Stretch, expression: str) -> AsyncGenerator[ReceivedMessage, None]:
+    async def one_by_one(
+        self, stretch: Stretch, expression: Expression
+    ) -> AsyncGenerator[ReceivedMessage, None]:
         """Yield the messages of a part of a queue."""
         offset = stretch.start
         while offset < stretch.end:
-            pulled = await self.pull(stretch.queue, stretch.address, offset, expression=expression)
+            pulled = await self.pull(stretch.queue, offset, expression)
             for message in pulled.messages:
                 if message.queue_offset >= stretch.end:
                     return
                 yield message
-            if pulled.at_end or pulled.next_offset <= offset:
+            if pulled.next_offset <= offset:
                 return
             offset = pulled.next_offset
 
     async def merged(
-        self, stretches: Sequence[Stretch], expression: str
+        self, stretches: Sequence[Stretch], expression: Expression
     ) -> AsyncGenerator[ReceivedMessage, None]:
         """Yield the messages of several queues in the order they were stored."""
         order = itertools.count()
@@ -187,7 +130,7 @@ class Reading:
             await advance(source)
 
     async def endless(
-        self, stretches: Sequence[Stretch], expression: str
+        self, stretches: Sequence[Stretch], expression: Expression
     ) -> AsyncGenerator[ReceivedMessage, None]:
         """Yield the messages of several queues as they come."""
         arrived: asyncio.Queue[ReceivedMessage | Exception] = asyncio.Queue(maxsize=PAGE)
@@ -204,14 +147,12 @@ class Reading:
             await asyncio.gather(*watching, return_exceptions=True)
 
     async def _watch(
-        self, stretch: Stretch, expression: str, arrived: "asyncio.Queue[ReceivedMessage | Exception]"
+        self, stretch: Stretch, expression: Expression, arrived: "asyncio.Queue[ReceivedMessage | Exception]"
     ) -> None:
         offset = stretch.start
         while True:
             try:
-                pulled = await self.pull(
-                    stretch.queue, stretch.address, offset, expression=expression, held=HELD_S
-                )
+                pulled = await self.pull(stretch.queue, offset, expression, hold=HELD_S)
             except RemotingError as error:
                 if not got_no_answer(error):
                     await arrived.put(error)
@@ -225,9 +166,3 @@ class Reading:
             for message in pulled.messages:
                 await arrived.put(message)
             offset = pulled.next_offset
-
-
-def tags(expression: str) -> list[str] | None:
-    """Return the tags of an expression; None: all messages."""
-    words = {word.strip() for word in expression.split("||")} - {""}
-    return None if not words or "*" in words else sorted(words)

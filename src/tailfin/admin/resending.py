@@ -7,7 +7,6 @@ from tailfin.admin.errors import AdminError
 from tailfin.admin.servers import Servers
 from tailfin.broker.names import DEFAULT_TOPIC
 from tailfin.client.results import SendResult, SendStatus
-from tailfin.client.routes import read_route
 from tailfin.message import ReceivedMessage, compress_body
 from tailfin.wire.codes import Code, ResponseCode
 from tailfin.wire.header import now_ms
@@ -63,8 +62,7 @@ class Resending:
             topic: where to.
             further: properties that the copy has besides the user's own.
         """
-        route = await self._servers.route(topic)
-        queues = read_route(topic, route).publish
+        queues = (await self._servers.fresh_route(topic)).publish
         if not queues:
             raise AdminError(
                 f"no queue of topic {topic!r} can be written to: its masters are gone, or its permission"
@@ -88,7 +86,7 @@ class Resending:
             batch=False,
         )
         answer = await self._servers.ask(
-            (await self._servers.masters_of(topic))[queue.broker],
+            self._servers.network.address_of(queue.broker),
             Code.SEND_MESSAGE_V2,
             fields=header.encode(short=True),
             body=body,

@@ -7,6 +7,7 @@ from typing import TypeVar
 from tailfin.admin.errors import AdminError, NotFound
 from tailfin.client.errors import got_no_answer
 from tailfin.client.network import Network
+from tailfin.client.routes import MASTER, Route
 from tailfin.wire.bodies.routes import BrokerData, ClusterInfo, TopicRouteData
 from tailfin.wire.codes import Code, ResponseCode
 from tailfin.wire.error import RemotingError
@@ -15,7 +16,6 @@ from tailfin.wire.header import Header
 
 T = TypeVar("T")
 
-MASTER = 0
 SUCCESS = (ResponseCode.SUCCESS,)
 
 
@@ -23,12 +23,12 @@ class Servers:
     """Requests to name servers and brokers. Nothing is remembered: an operator wants to see what is."""
 
     def __init__(self, network: Network) -> None:
-        self._network = network
+        self.network = network
 
     @property
     def timeout(self) -> float:
         """Seconds for a request."""
-        return self._network.options.request_timeout
+        return self.network.options.request_timeout
 
     async def ask(
         self,
@@ -42,13 +42,13 @@ class Servers:
         timeout: float | None = None,
     ) -> Frame:
         """Ask one server."""
-        return await self._network.call(
+        return await self.network.call(
             address, code, header=header, fields=fields, body=body, accept=accept, timeout=timeout
         )
 
     async def ask_nameserver(self, code: int, *, header: Header | None = None) -> Frame:
         """Ask a name server, whichever answers."""
-        return await self._network.nameservers.call(code, header=header)
+        return await self.network.nameservers.call(code, header=header)
 
     async def ask_nameservers(
         self,
@@ -58,7 +58,7 @@ class Servers:
         body: bytes = b"",
     ) -> dict[str, Frame]:
         """Ask every name server, for they do not tell each other; return the answers by address."""
-        targets = {address: address for address in self._network.nameservers.addresses}
+        targets = {address: address for address in self.network.nameservers.addresses}
         return await each(targets, lambda address: self.ask(address, code, header=header, body=body))
 
     async def clusters(self) -> ClusterInfo:
@@ -67,7 +67,7 @@ class Servers:
 
     async def find_route(self, topic: str) -> TopicRouteData | None:
         """Return where a topic is, None when no name server knows it."""
-        return await self._network.nameservers.find_route(topic)
+        return await self.network.nameservers.find_route(topic)
 
     async def route(self, topic: str) -> TopicRouteData:
         """Return where a topic is."""
@@ -78,6 +78,11 @@ class Servers:
                 f"`tailfin topic create {topic}` or AdminClient.topics.create makes it"
             )
         return found
+
+    async def fresh_route(self, topic: str) -> Route:
+        """Return a topic's queues and brokers, which the network then knows as well."""
+        await self.route(topic)
+        return await self.network.route(topic, fresh=True)
 
     async def masters_of(self, topic: str) -> dict[str, str]:
         """Return the masters that have a topic, by broker name."""

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from tailfin.admin.connections import GroupMembers, Subscription
 from tailfin.admin.progress import QueueProgress
+from tailfin.client.consuming.subscriptions import matches_tags, tags_of
 from tailfin.client.queues import Queue
 from tailfin.wire.bodies.clients import ConsumeType, MessageModel
 
@@ -64,6 +65,5 @@ def _status(topic: str, tag: str | None, members: GroupMembers, *, beyond: bool)
 def _leaves_out(topic: str, tag: str | None, subscriptions: Iterable[Subscription]) -> bool:
     for each in subscriptions:
         if each.topic == topic and each.kind == "TAG":
-            words = {word.strip() for word in each.expression.split("||")}
-            return "*" not in words and tag not in words
+            return not matches_tags(tags_of(each.expression), tag)
     return False

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from tailfin.admin.times import Target
 from tailfin.cli.store.common import moment
+from tailfin.client.consuming.subscriptions import tags_of
 from tailfin.client.queues import Queue
 from tailfin.wire.bodies.topics import Perm
 from tailfin.wire.header import now_ms
@@ -36,6 +37,15 @@ def seconds(text: str) -> float:
     if not found:
         raise argparse.ArgumentTypeError(f"{text!r} is no duration: use 10s, 5m, 2h or 500ms")
     return float(found[1]) * (UNITS_MS[found[2] or "s"] if found[2] != "ms" else 1) / 1000
+
+
+def tags(text: str) -> str:
+    """Read tags: `a`, `a || b`, or `*`."""
+    try:
+        tags_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
 
 
 def queue(text: str) -> tuple[str, int]:

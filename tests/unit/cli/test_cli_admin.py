@@ -256,6 +256,8 @@ def test_the_environment_names_the_name_server(
         ["offset", "reset", "g", "t", "--to", "yesterday"],
         ["offset", "reset", "g", "t", "--offset", "1", "--queue", "broker-a"],
         ["message", "send", "t", "b", "--delay", "soon"],
+        ["message", "read", "t", "--tags", " || "],
+        ["message", "read", "t", "--tags", "a", "--sql", "b = 1"],
         ["message", "show", "t", "--at", "broker-a/0"],
         ["dlq", "resend", "g"],
     ],

@@ -47,7 +47,7 @@ async def _list(admin: AdminClient, args: argparse.Namespace) -> None:
     output.show_table(HEADERS, map(_row, members))
     for member in members:
         if member.trouble:
-            print(f"\n{member.name} does not answer: {member.trouble}")
+            print(f"\n{member.name} at {member.address} does not tell how it fares: {member.trouble}")
 
 
 def _row(member: BrokerMember) -> tuple[object, ...]:

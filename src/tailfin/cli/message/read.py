@@ -7,7 +7,7 @@ as 30m or 2h. With --json each message is one line of JSON, its body in `body` w
 Examples:
   tailfin message read orders
   tailfin message read orders --from 1h --tags "paid || open" --limit 10
-  tailfin message read orders --follow
+  tailfin message read orders --sql "amount > 100" --follow
   tailfin message read orders --queue broker-a/0 --from first --follow --json
 """
 
@@ -19,6 +19,7 @@ from tailfin.admin.client import AdminClient
 from tailfin.cli import admin as common
 from tailfin.cli import words
 from tailfin.cli.message import printing
+from tailfin.client.consuming.subscriptions import Sql
 from tailfin.message import ReceivedMessage
 
 
@@ -37,7 +38,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--to", dest="end", type=words.place, default="last", metavar="TIME", help="end before (last)"
     )
     parser.add_argument("-f", "--follow", action="store_true", help="go on with what comes, until Ctrl-C")
-    parser.add_argument("--tags", default="*", metavar="TAGS", help='only these tags, as "a || b"')
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--tags", type=words.tags, default="*", metavar="TAGS", help='only these tags, as "a || b"'
+    )
+    which.add_argument("--sql", metavar="EXPRESSION", help="only what an SQL92 expression lets through")
     parser.add_argument("--limit", type=words.positive, metavar="N", help="stop after so many")
     parser.add_argument(
         "--queue",
@@ -67,10 +72,8 @@ async def _read(admin: AdminClient, args: argparse.Namespace) -> None:
 
 def _messages(admin: AdminClient, args: argparse.Namespace) -> AsyncGenerator[ReceivedMessage, None]:
     queues = words.queues(args.topic, args.queues)
+    expression = Sql(args.sql) if args.sql else args.tags
+    start = words.ENDS["last" if args.follow else "first"] if args.start is None else args.start
     if args.follow:
-        return admin.messages.follow(
-            args.topic, start=args.start or "last", queues=queues, expression=args.tags
-        )
-    return admin.messages.read(
-        args.topic, start=args.start or "first", end=args.end, queues=queues, expression=args.tags
-    )
+        return admin.messages.follow(args.topic, start=start, queues=queues, expression=expression)
+    return admin.messages.read(args.topic, start=start, end=args.end, queues=queues, expression=expression)
