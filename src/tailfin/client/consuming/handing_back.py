@@ -15,7 +15,6 @@ from tailfin.wire.headers.send import ConsumerSendMsgBackRequestHeader, SendMess
 
 log = logging.getLogger("tailfin.client")
 
-HAND_BACK_S = 5.0
 NOT_SENT = frozenset({"TRAN_MSG", "MIN_OFFSET", "MAX_OFFSET"})
 """Properties that belong to the message as it was read, not to the one that is sent."""
 STORED = (
@@ -56,7 +55,7 @@ class HandingBack:
         )
         try:
             address = self._network.address_of(broker)
-            await self._network.call(address, Code.CONSUMER_SEND_MSG_BACK, header=header, timeout=HAND_BACK_S)
+            await self._network.call(address, Code.CONSUMER_SEND_MSG_BACK, header=header)
         except (RemotingError, ClientError) as error:
             log.warning("broker %s did not take back message %s: %s", broker, message.message_id, error)
             return False
@@ -91,7 +90,6 @@ class HandingBack:
                 Code.SEND_MESSAGE_V2,
                 fields=header.encode(short=True),
                 body=message.body,
-                timeout=HAND_BACK_S,
                 accept=STORED,
             )
         except (RemotingError, ClientError) as error:
