@@ -15,6 +15,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tailfin import aio as aio
     from tailfin.admin.blocking import AdminClient as AdminClient
     from tailfin.client.blocking.lite_pull_consumer import LitePullConsumer as LitePullConsumer
     from tailfin.client.blocking.producer import Producer as Producer
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
     from tailfin.client.hooks import Sending as Sending
     from tailfin.client.messages import Message as Message
     from tailfin.client.messages import ReceivedMessage as ReceivedMessage
+    from tailfin.client.once import MemoryKeys as MemoryKeys
+    from tailfin.client.once import SqliteKeys as SqliteKeys
+    from tailfin.client.once import once as once
     from tailfin.client.queues import Queue as Queue
     from tailfin.client.rebalance import Averagely as Averagely
     from tailfin.client.rebalance import ByCircle as ByCircle
@@ -56,6 +60,7 @@ if TYPE_CHECKING:
     from tailfin.client.results import SendStatus as SendStatus
     from tailfin.client.tls import Tls as Tls
     from tailfin.client.transactions import Transaction as Transaction
+    from tailfin.wire.error import RemotingError as RemotingError
 
 __version__ = "0.1.0"  # Cargo.toml's; tests/unit/test_version.py compares the two
 
@@ -101,6 +106,7 @@ _HOMES = {
     ),
     "hooks": ("Consuming", "EndingTransaction", "Hook", "Sending"),
     "messages": ("Message", "ReceivedMessage"),
+    "once": ("MemoryKeys", "SqliteKeys", "once"),
     "queues": ("Queue",),
     "results": ("SendResult", "SendStatus"),
     "tls": ("Tls",),
@@ -108,12 +114,15 @@ _HOMES = {
 }
 _HOME_OF = {name: f"tailfin.client.{home}" for home, names in _HOMES.items() for name in names}
 _HOME_OF["AdminClient"] = "tailfin.admin.blocking"
+_HOME_OF["RemotingError"] = "tailfin.wire.error"
 
 
 if not TYPE_CHECKING:  # or every misspelt name would pass for one
 
     def __getattr__(name: str) -> object:
         # Each name comes with its first use: `import tailfin` alone loads nothing.
+        if name == "aio":
+            return importlib.import_module("tailfin.aio")
         home = _HOME_OF.get(name)
         if home is None:
             raise AttributeError(f"module 'tailfin' has no attribute {name!r}")
@@ -123,4 +132,4 @@ if not TYPE_CHECKING:  # or every misspelt name would pass for one
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME_OF])
+    return sorted({*globals(), *_HOME_OF, "aio"})
