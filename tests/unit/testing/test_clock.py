@@ -97,8 +97,10 @@ def test_a_message_can_be_recalled_by_the_brokers_time() -> None:
         running.clock.advance(HOUR)
         kept = calls.send(b"kept", TIMER_DELAY_SEC="60", UNIQ_KEY="K")
         recalled = calls.send(b"recalled", TIMER_DELAY_SEC="60", UNIQ_KEY="R")
+        until(lambda: running.waiting() == 2)
         fields = {"producerGroup": "P", "topic": "T", "recallHandle": recalled.fields["recallHandle"]}
         assert calls.ask(Code.RECALL_MESSAGE, fields).code == OK
+        until(lambda: running.waiting() == 1)
         running.clock.advance(62)
         until(lambda: calls.bodies() == [b"kept"])
         too_late = calls.ask(Code.RECALL_MESSAGE, {**fields, "recallHandle": kept.fields["recallHandle"]})
