@@ -1,0 +1,70 @@
+"""docs/client.md: every block of Python is run, and prints what stands below it; its table is the code's."""
+
+import contextlib
+import io
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tailfin.testing import until
+from tests.unit.examples.running import fast_cluster
+from tools import settings_table
+
+GUIDE = Path(__file__).parents[3] / "docs" / "client.md"
+BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+FOUND = list(BLOCK.finditer(GUIDE.read_text()))
+
+
+def heading_of(block: re.Match[str]) -> str:
+    before = GUIDE.read_text()[: block.start()]
+    line = before.count("\n") + 1
+    return f"{before.rpartition(chr(10) + '## ')[2].partition(chr(10))[0]}, line {line}"
+
+
+def test_there_are_blocks_to_run() -> None:
+    assert len(FOUND) > 10
+
+
+@pytest.mark.parametrize(("code", "says"), [each.groups() for each in FOUND], ids=map(heading_of, FOUND))
+def test_block_runs_and_prints_what_it_says(
+    code: str, says: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed = io.StringIO()
+
+    def wait_for_the_user() -> str:
+        """Take the place of `input`: press Enter when everything is there."""
+        until(lambda: printed.getvalue().count("\n") >= (says or "").count("\n"), timeout=20)
+        return ""
+
+    names: dict[str, Any] = {"__name__": "__main__", "input": wait_for_the_user}
+    with fast_cluster() as running, contextlib.redirect_stdout(printed):
+        monkeypatch.setitem(os.environ, "NAMESRV_ADDR", running.namesrv)
+        exec(compile(code.replace("127.0.0.1:9876", running.namesrv), "client.md", "exec"), names)
+    assert printed.getvalue() == (says or "")
+
+
+def test_the_settings_are_those_of_the_code() -> None:
+    guide = GUIDE.read_text()
+    assert guide == settings_table.with_table(guide), "run python -m tools.settings_table"
+
+
+@pytest.mark.parametrize("target", re.findall(r"\]\(([^)#]+)\)", GUIDE.read_text()))
+def test_links_lead_somewhere(target: str) -> None:
+    assert (GUIDE.parent / target).exists()
+
+
+@pytest.mark.parametrize("anchor", re.findall(r"\]\(#([^)]+)\)", GUIDE.read_text()))
+def test_anchors_are_headings(anchor: str) -> None:
+    headings = re.findall(r"^## (.*)$", GUIDE.read_text(), re.MULTILINE)
+    assert anchor in {re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in headings}
+
+
+def test_texts_to_look_for_are_those_that_are_said() -> None:
+    source = "".join(path.read_text() for path in (GUIDE.parents[1] / "src" / "tailfin").rglob("*.py"))
+    table = GUIDE.read_text().partition("| text | what to do |")[2]
+    texts = re.findall(r"^\| `(.*?)` \|", table, re.MULTILINE)
+    assert len(texts) > 10
+    assert [text for text in texts if text not in source] == []
