@@ -105,6 +105,7 @@ class Offsets(Face[offsets.Offsets]):
     """What an operator does with offsets of groups: `AdminClient.offsets`."""
 
     progress = Waiting(offsets.Offsets.progress)
+    find = Waiting(offsets.Offsets.find)
     reset = Waiting(offsets.Offsets.reset)
     reset_queue = Waiting(offsets.Offsets.reset_queue)
     skip = Waiting(offsets.Offsets.skip)

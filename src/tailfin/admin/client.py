@@ -16,6 +16,7 @@ from tailfin.admin.stats import Stats
 from tailfin.admin.topics import Topics
 from tailfin.client.network import Network
 from tailfin.client.options import ClientKeywords, ClientOptions
+from tailfin.config.setting import ConfigError
 
 TIMEOUT_S = 5.0
 
@@ -28,7 +29,8 @@ class AdminClient:
 
     Args:
         timeout: seconds for each request.
-        **options: see `tailfin.ClientOptions`.
+        **options: those of every client, such as `nameserver`, `access_key`, `secret_key` and `tls`; see
+            `tailfin.client.options.ClientOptions`.
 
     Attributes:
         topics: list, create, change, delete; route and status.
@@ -49,6 +51,8 @@ class AdminClient:
     """
 
     def __init__(self, *, timeout: float = TIMEOUT_S, **options: Unpack[ClientKeywords]) -> None:
+        if options.get("namespace"):
+            raise ConfigError("the admin client sees all namespaces: name topics and groups `namespace%name`")
         options.setdefault("request_timeout", timeout)
         self._network = Network(ClientOptions(**options))
         servers = Servers(self._network)

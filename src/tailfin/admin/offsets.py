@@ -70,6 +70,23 @@ class Offsets:
             for queue in (*info.mq_table, *info.mq_pop_table)
         }
 
+    async def find(self, queue: Queue, place: Target) -> int:
+        """Return the offset of a place in a queue.
+
+        Args:
+            queue: the queue.
+            place: `"first"`: the first message that is still stored; `"last"`: the offset that the next
+                message will get; or a time: the first message stored at it or later.
+
+        Example:
+            ```python
+            admin.offsets.find(tailfin.Queue("orders", "broker-a", 0), datetime(2026, 1, 31))
+            ```
+        """
+        if queue.broker not in (await self._servers.fresh_route(queue.topic)).brokers:
+            raise NotFound(f"topic {queue.topic!r} is not on a broker {queue.broker!r}")
+        return await self._reading.offset(queue, place)
+
     async def reset(
         self, group: str, topic: str, to: Target, *, dry_run: bool = False
     ) -> tuple[OffsetChange, ...]:

@@ -16,6 +16,9 @@ from tailfin.wire.header import Header
 
 T = TypeVar("T")
 
+AT_ONCE = 64
+"""Requests under way, however many topics or groups are looked at."""
+
 SUCCESS = (ResponseCode.SUCCESS,)
 
 
@@ -24,6 +27,7 @@ class Servers:
 
     def __init__(self, network: Network) -> None:
         self.network = network
+        self._room = asyncio.Semaphore(AT_ONCE)
 
     @property
     def timeout(self) -> float:
@@ -42,9 +46,10 @@ class Servers:
         timeout: float | None = None,
     ) -> Frame:
         """Ask one server."""
-        return await self.network.call(
-            address, code, header=header, fields=fields, body=body, accept=accept, timeout=timeout
-        )
+        async with self._room:
+            return await self.network.call(
+                address, code, header=header, fields=fields, body=body, accept=accept, timeout=timeout
+            )
 
     async def ask_nameserver(self, code: int, *, header: Header | None = None) -> Frame:
         """Ask a name server, whichever answers."""

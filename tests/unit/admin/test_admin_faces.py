@@ -48,6 +48,11 @@ def test_without_a_name_server_there_is_no_client(monkeypatch: pytest.MonkeyPatc
         blocking.AdminClient()
 
 
+def test_a_namespace_is_part_of_names() -> None:
+    with pytest.raises(ConfigError, match="namespace%name"):
+        blocking.AdminClient(nameserver=NOWHERE, namespace="shop")
+
+
 def test_the_awaited_client_asks_the_same(scene: Scene) -> None:
     scene.admin.topics.create("awaited", queues=1)
 

@@ -47,6 +47,18 @@ def test_a_reset_by_time_goes_to_the_first_message_since(scene: Scene) -> None:
         assert scene.admin.offsets.progress("traveller").queues[0].offset == first
 
 
+@pytest.mark.shows("OF-06")
+def test_the_offsets_of_times_and_ends_are_found(scene: Scene) -> None:
+    queue = with_messages(scene, "searched", "searcher")
+    messages = list(scene.admin.messages.read("searched"))
+    find = scene.admin.offsets.find
+    assert (find(queue, "first"), find(queue, "last")) == (0, 5)
+    when = messages[2].store_timestamp
+    assert find(queue, when) == next(each.queue_offset for each in messages if each.store_timestamp >= when)
+    with pytest.raises(NotFound, match="not on a broker 'broker-z'"):
+        find(queue._replace(broker="broker-z"), "first")
+
+
 def test_a_reset_goes_to_the_ends(scene: Scene) -> None:
     with_messages(scene, "ended", "jumper")
     (change,) = scene.admin.offsets.reset("jumper", "ended", "last")
