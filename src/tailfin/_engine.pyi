@@ -919,7 +919,7 @@ class Reader:
     anything else it stops, and `trouble` says why until `resume` or `seek`. One that nobody holds any more is
     closed.
 
-    `Courier.take` returns it when messages or trouble came, and again while `take` left messages behind.
+    `Courier.take` returns it when messages or trouble came, and again while `take` left something behind.
     """
 
     def __new__(
@@ -994,6 +994,8 @@ class Reader:
     @property
     def trouble(self) -> tuple[int, str, int] | None:
         """Why it stopped: code, remark, and where the broker would go on, or else where it stands.
+
+        It shows once everything that came before was taken.
 
         A code of the broker, among them 21 (no such offset), 20 (ask the broker of `suggested_broker_id`
         instead) and, with `suspend_ms=0`, 19 (nothing more at present). A negative one is for what went wrong

@@ -147,8 +147,10 @@ def test_who_does_not_want_to_wait_is_told_of_the_end(place: Place) -> None:
     place.put(40)
     until(lambda: place.running.broker.store.max_offset(place.topic, 0) == 40)
     reader = place.reader(suspend_ms=0)
-    assert (trouble_of(reader)[0], reader.offset) == (19, 40)
+    until(lambda: reader.ready == 40, PATIENCE_S)
+    assert reader.trouble is None, "it shows when what came before was taken"
     assert offsets(reader.take()) == list(range(40))
+    assert (trouble_of(reader)[0], reader.offset) == (19, 40)
     place.put(1, start=40)
     until(lambda: place.running.broker.store.max_offset(place.topic, 0) == 41)
     reader.resume()
@@ -202,6 +204,18 @@ def test_an_offset_beyond_the_queue_is_trouble_that_names_the_right_one(place: P
 def test_what_the_broker_refuses_is_trouble(place: Place) -> None:
     assert trouble_of(place.reader(queue_id=99))[0] != 0
     assert trouble_of(place.reader(topic="no-such-topic"))[0] == 17
+
+
+def test_trouble_is_told_after_the_messages_before_it(place: Place) -> None:
+    place.put(3)
+    until(lambda: place.running.broker.store.max_offset(place.topic, 0) == 3)
+    reader = place.reader(suspend_ms=0)
+    seen: list[tuple[int, bool]] = []
+    while not seen or not seen[-1][1]:
+        assert select.select([place.courier], [], [], PATIENCE_S)[0], seen
+        assert place.courier.take() == [reader]
+        seen.append((len(reader.take(2)), reader.trouble is not None))
+    assert [count for count, _ in seen if count] == [2, 1]
 
 
 def test_trouble_is_told_once(place: Place) -> None:

@@ -97,8 +97,8 @@ impl Reader {
             let bytes = taken.iter().map(Received::size).sum();
             state.release(Amount { messages: taken.len(), bytes });
         }
-        // Trouble was told when it came, and is not told again.
-        let tells = state.ready() > 0;
+        // Trouble shows with the last message, and is not told again after that.
+        let tells = !taken.is_empty() && state.has_news();
         self.go_on(state, tells);
         taken
     }

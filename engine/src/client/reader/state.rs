@@ -181,8 +181,9 @@ impl State {
         self.offset
     }
 
+    /// What stopped it, once everything that came before was taken.
     pub fn trouble(&self) -> Option<&Trouble> {
-        self.trouble.as_ref()
+        self.trouble.as_ref().filter(|_| self.ready.is_empty())
     }
 
     pub fn suggested_broker(&self) -> Option<i64> {

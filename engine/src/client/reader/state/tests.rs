@@ -92,6 +92,16 @@ fn trouble_stops_it_until_it_is_resumed_somewhere() {
 }
 
 #[test]
+fn trouble_shows_when_what_came_before_was_taken() {
+    let mut state = started();
+    state.arrived(0, found(10, 2));
+    state.arrived(0, trouble(50));
+    assert_eq!((state.trouble(), state.has_news()), (None, true));
+    state.take(2);
+    assert_eq!(state.trouble().map(|trouble| trouble.code), Some(21));
+}
+
+#[test]
 fn a_resume_keeps_what_is_ready_and_a_seek_does_not() {
     let mut state = started();
     state.arrived(0, found(10, 2));
