@@ -64,10 +64,13 @@ class ProducerStats(NamedTuple):
     avoided: Mapping[str, float]
 
 
+_STATUSES: dict[int | None, SendStatus] = {int(each.value): each for each in SendStatus}
+
+
 def result_of(receipt: Receipt, topic: str) -> SendResult:
     """Return the result of a message that is stored; `topic` is its name without namespace."""
     return SendResult(
-        SendStatus(receipt.code),
+        _STATUSES[receipt.code],
         receipt.message_id,
         receipt.offset_message_id,
         Queue(topic, receipt.broker, receipt.queue_id),
