@@ -5,7 +5,7 @@ import contextlib
 import heapq
 import itertools
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 
 from tailfin.admin.errors import AdminError
@@ -14,7 +14,7 @@ from tailfin.admin.times import Target, milliseconds
 from tailfin.client.consuming.positions import Positions
 from tailfin.client.consuming.pulling import Pulled, pull_once
 from tailfin.client.consuming.subscriptions import Expression, subscription
-from tailfin.client.errors import got_no_answer
+from tailfin.client.errors import NoBroker, got_no_answer
 from tailfin.client.queues import Queue
 from tailfin.message import ReceivedMessage
 from tailfin.wire.codes import ResponseCode
@@ -115,19 +115,24 @@ class Reading:
     ) -> AsyncGenerator[ReceivedMessage, None]:
         """Yield the messages of several queues in the order they were stored."""
         order = itertools.count()
-        waiting: list[tuple[int, int, ReceivedMessage, AsyncIterator[ReceivedMessage]]] = []
+        waiting: list[tuple[int, int, ReceivedMessage, AsyncGenerator[ReceivedMessage, None]]] = []
+        sources = [self.one_by_one(stretch, expression) for stretch in stretches]
 
-        async def advance(source: AsyncIterator[ReceivedMessage]) -> None:
+        async def advance(source: AsyncGenerator[ReceivedMessage, None]) -> None:
             with contextlib.suppress(StopAsyncIteration):
                 message = await anext(source)
                 heapq.heappush(waiting, (message.store_timestamp, next(order), message, source))
 
-        for stretch in stretches:
-            await advance(self.one_by_one(stretch, expression))
-        while waiting:
-            _, _, message, source = heapq.heappop(waiting)
-            yield message
-            await advance(source)
+        try:
+            for source in sources:
+                await advance(source)
+            while waiting:
+                _, _, message, source = heapq.heappop(waiting)
+                yield message
+                await advance(source)
+        finally:
+            for source in sources:
+                await source.aclose()
 
     async def endless(
         self, stretches: Sequence[Stretch], expression: Expression
@@ -153,16 +158,18 @@ class Reading:
         while True:
             try:
                 pulled = await self.pull(stretch.queue, offset, expression, hold=HELD_S)
-            except RemotingError as error:
-                if not got_no_answer(error):
+            except Exception as error:
+                if not _may_pass(error):
                     await arrived.put(error)
                     return
-                log.warning("%s; trying again", error.remark)
+                log.warning("%s; trying again", error)
                 await asyncio.sleep(TRY_AGAIN_S)
                 continue
-            except AdminError as error:
-                await arrived.put(error)
-                return
             for message in pulled.messages:
                 await arrived.put(message)
             offset = pulled.next_offset
+
+
+def _may_pass(error: Exception) -> bool:
+    """Whether a broker may only be away for a while."""
+    return isinstance(error, NoBroker) or (isinstance(error, RemotingError) and got_no_answer(error))

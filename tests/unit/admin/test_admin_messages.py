@@ -13,6 +13,7 @@ from tailfin.wire.bodies.stats import CMResult, ConsumeMessageDirectlyResult
 from tailfin.wire.codes import Code
 from tailfin.wire.frame import Frame
 from tests.unit.admin.scene import Scene, eventually
+from tests.unit.admin.scene import scene as started
 
 UNIQUE = "7F0000010000000000000000000{:05d}"
 
@@ -125,6 +126,26 @@ def test_following_yields_what_comes(scene: Scene) -> None:
     assert next(followed).body == b"after"
     later.join()
     followed.close()  # type: ignore[attr-defined]  # it is a generator
+
+
+def test_following_goes_on_when_the_broker_is_back() -> None:
+    with started() as scene:
+        scene.admin.topics.create("live", queues=1)
+        scene.send("live", b"before")
+        followed = scene.admin.messages.follow("live", start="first")
+        assert next(followed).body == b"before"
+        scene.cluster.faults.kill()
+        scene.cluster.faults.restart()
+        scene.send("live", b"after")
+        assert next(followed).body == b"after"
+        followed.close()  # type: ignore[attr-defined]  # it is a generator
+
+
+def test_following_ends_with_what_is_refused(scene: Scene) -> None:
+    scene.admin.topics.create("shut", queues=1, perm=Perm.WRITE, broker="broker-a")
+    followed = scene.admin.messages.follow("shut", queues=[Queue("shut", "broker-a", 0)])
+    with pytest.raises(AdminError, match="may not be read"):
+        next(followed)
 
 
 def test_a_topic_that_may_not_be_read_says_how_to_allow_it(scene: Scene) -> None:
