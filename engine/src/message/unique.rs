@@ -82,10 +82,9 @@ impl UniqueKeys {
     pub fn key(&self, stamp: Stamp) -> Key {
         let mut key = Key { text: [0; KEY_TEXT_MAX], len: self.prefix_len + 12 };
         key.text[..2 * PREFIX_BYTES_MAX].copy_from_slice(&self.prefix);
-        let [a, b, c, d] = stamp.since_ms.to_be_bytes();
-        let [e, f] = stamp.count.to_be_bytes();
+        let since = stamp.since_ms.to_be_bytes().into_iter();
         let digits = key.text[self.prefix_len..].as_chunks_mut().0;
-        for (digits, byte) in digits.iter_mut().zip([a, b, c, d, e, f]) {
+        for (digits, byte) in digits.iter_mut().zip(since.chain(stamp.count.to_be_bytes())) {
             *digits = hex(byte);
         }
         key

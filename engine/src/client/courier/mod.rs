@@ -30,7 +30,7 @@ mod notices;
 mod request;
 mod signing;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod tls;
 
 pub use config::{CourierConfig, Keys, TlsConfig};

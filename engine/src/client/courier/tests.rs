@@ -94,26 +94,37 @@ impl Desk {
 }
 
 /// A request that a server got.
-struct Asked {
-    opaque: i32,
+pub struct Asked {
+    pub code: i32,
+    pub opaque: i32,
     flag: i32,
-    body: Vec<u8>,
+    pub body: Vec<u8>,
     fields: Vec<(String, String)>,
 }
 
+impl Asked {
+    pub fn field(&self, name: &str) -> &str {
+        self.fields.iter().find(|(each, _)| each == name).map_or("", |(_, value)| value)
+    }
+
+    pub fn is(&self, name: &str, value: &str) -> bool {
+        self.field(name) == value
+    }
+}
+
 /// The server's side of a connection.
-struct Peer {
+pub struct Peer {
     socket: TcpStream,
     bytes: Vec<u8>,
 }
 
 impl Peer {
-    fn accept(listener: &TcpListener) -> Self {
+    pub fn accept(listener: &TcpListener) -> Self {
         Self { socket: listener.accept().unwrap().0, bytes: Vec::new() }
     }
 
     /// The next request; `None` when the client closed.
-    fn next(&mut self) -> Option<Asked> {
+    pub fn next(&mut self) -> Option<Asked> {
         while frame_len(&self.bytes, 1 << 24).unwrap().is_none_or(|len| self.bytes.len() < len) {
             let mut more = [0; 4096];
             let count = self.socket.read(&mut more).unwrap_or(0);
@@ -128,6 +139,7 @@ impl Peer {
         self.bytes = rest.to_vec();
         let fields = frame.header.fields.iter();
         Some(Asked {
+            code: frame.header.code,
             opaque: frame.header.opaque,
             flag: frame.header.flag,
             body: frame.body.to_vec(),
@@ -135,7 +147,7 @@ impl Peer {
         })
     }
 
-    fn answer(&mut self, opaque: i32, code: i32, body: &[u8]) {
+    pub fn answer(&mut self, opaque: i32, code: i32, body: &[u8]) {
         self.write(opaque, code, FLAG_RESPONSE, body);
     }
 

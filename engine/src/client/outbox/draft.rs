@@ -3,6 +3,9 @@
 use crate::message::layout::{PROPERTIES_BYTES_MAX, property};
 use crate::message::properties;
 
+/// Bytes of a batch's entry besides its body and properties.
+const ENTRY_BYTES: usize = 22;
+
 /// Why a message cannot be sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unsendable {
@@ -86,6 +89,11 @@ impl<'a> Draft<'a> {
             .has_key
             .then(|| properties::find(self.properties, property::UNIQ_KEY))?
             .and_then(|key| str::from_utf8(key).ok())
+    }
+
+    /// Bytes it takes in a batch.
+    pub fn bytes(&self) -> usize {
+        ENTRY_BYTES + self.body.len() + self.properties.len()
     }
 
     pub fn check(&self, max_message_size: usize) -> Result<(), Unsendable> {

@@ -19,8 +19,6 @@ use crate::message::layout::property;
 use crate::message::properties;
 use crate::message::unique::{Stamp, UniqueKeys};
 
-/// Bytes of an entry besides its body and properties.
-const ENTRY_BYTES: usize = 22;
 /// Buffers of batches that are kept for the next ones.
 const SPARE_MAX: usize = 16;
 
@@ -93,7 +91,7 @@ impl Outbox {
     /// Send a message with others of its topic.
     pub fn post(self: &Arc<Self>, topic: &str, mut draft: Draft<'_>) -> Result<Posted, Unsendable> {
         let stamp = self.complete(&mut draft)?;
-        let bytes = ENTRY_BYTES + draft.body.len() + draft.properties.len();
+        let bytes = draft.bytes();
         let mut lanes = self.lanes.lock();
         let Lanes { by_topic, is_awaited, is_closed } = &mut *lanes;
         let Some(lane) = by_topic.get_mut(topic).filter(|lane| lane.has_route()) else {
@@ -147,7 +145,7 @@ impl Outbox {
         oneway: bool,
     ) -> Result<Receipt, Unsendable> {
         let stamp = self.complete(&mut draft)?;
-        self.room.take_anyway(ENTRY_BYTES + draft.body.len() + draft.properties.len(), 1);
+        self.room.take_anyway(draft.bytes(), 1);
         let manner = if oneway { Manner::Oneway } else { Manner::Sent };
         Ok(self.alone(&draft, stamp, topic, manner, target, timeout))
     }
@@ -165,7 +163,7 @@ impl Outbox {
         if let Some(key) = draft.own_key().filter(|_| stamp.is_none()) {
             parcel.note_own_key(0, key);
         }
-        let bytes = ENTRY_BYTES + draft.body.len() + draft.properties.len();
+        let bytes = draft.bytes();
         let load = Load::single(draft, &self.config, now_ms());
         parcel.begin(load, (1, bytes), target, timeout);
         Receipt::new(parcel, 0, stamp)
@@ -253,7 +251,7 @@ impl Outbox {
     }
 
     fn buffer(&self) -> Vec<u8> {
-        self.spare.lock().pop().unwrap_or_default()
+        self.spare.lock().pop().unwrap_or_else(|| Vec::with_capacity(self.config.batch_bytes))
     }
 
     /// Keep the memory of a batch that is stored.

@@ -66,8 +66,7 @@ impl Lane {
     /// Whether a message must not be put behind those that are there.
     pub fn is_full_for(&self, draft: &Draft<'_>, config: &OutboxConfig) -> bool {
         self.open.as_ref().is_some_and(|open| {
-            open.waits != draft.traits.waits
-                || open.body.len() + draft.body.len() + draft.properties.len() > config.batch_bytes
+            open.waits != draft.traits.waits || open.body.len() + draft.bytes() > config.batch_bytes
         })
     }
 

@@ -161,13 +161,14 @@ impl Parcel {
         let now = Instant::now();
         state.tries += 1;
         state.first_tried.get_or_insert(now);
-        state.target = Some(target.clone());
+        let address = target.clone();
+        state.target = Some(target);
         let Some(load) = state.load.clone() else { return };
         // The answer may come on this very thread.
         drop(state);
         let outbox = &self.outbox;
         let how = (now + timeout, self.manner == Manner::Oneway);
-        load.send(outbox.courier(), outbox.config(), &self.topic, &target, how, self.clone());
+        load.send(outbox.courier(), outbox.config(), &self.topic, &address, how, self.clone());
     }
 
     /// Let a failure be the end of it.

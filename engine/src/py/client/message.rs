@@ -1,6 +1,7 @@
 //! A message that is about to be sent, as its user makes it.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyMemoryView, PyString};
 
@@ -54,7 +55,7 @@ impl OutgoingMessage {
             message.properties(py)?.update(properties.cast()?)?;
         }
         if let Some(tags) = tags {
-            message.set(py, "TAGS", tags)?;
+            message.set(py, intern!(py, "TAGS"), tags)?;
         }
         if keys.is_some() {
             message.set_keys(py, keys)?;
@@ -69,7 +70,7 @@ impl OutgoingMessage {
             message.set_deliver_at(py, deliver_at)?;
         }
         if let Some(key) = sharding_key {
-            message.set(py, "__SHARDINGKEY", key)?;
+            message.set(py, intern!(py, "__SHARDINGKEY"), key)?;
         }
         Ok(message)
     }
@@ -87,7 +88,7 @@ impl OutgoingMessage {
             return Ok(properties.bind(py).clone());
         }
         let made = PyDict::new(py);
-        made.set_item("WAIT", if self.waits { "true" } else { "false" })?;
+        made.set_item(intern!(py, "WAIT"), word(py, self.waits))?;
         self.properties = Some(made.clone().unbind());
         Ok(made)
     }
@@ -102,80 +103,82 @@ impl OutgoingMessage {
 
     #[getter]
     fn tags(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        self.property(py, "TAGS")
+        self.property(py, intern!(py, "TAGS"))
     }
 
     #[setter]
     fn set_tags(&mut self, py: Python<'_>, tags: Option<&Bound<'_, PyString>>) -> PyResult<()> {
-        self.put(py, "TAGS", tags)
+        self.put(py, intern!(py, "TAGS"), tags)
     }
 
     #[getter]
     fn keys(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        let keys = self.property(py, "KEYS")?.unwrap_or_default();
+        let keys = self.property(py, intern!(py, "KEYS"))?.unwrap_or_default();
         Ok(keys.split_ascii_whitespace().map(str::to_owned).collect())
     }
 
     #[setter]
     fn set_keys(&mut self, py: Python<'_>, keys: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        let Some(keys) = keys else { return self.put::<&str>(py, "KEYS", None) };
+        let Some(keys) = keys else { return self.put::<&str>(py, intern!(py, "KEYS"), None) };
         if let Ok(key) = keys.cast::<PyString>() {
-            return self.set(py, "KEYS", key);
+            return self.set(py, intern!(py, "KEYS"), key);
         }
         let each: Vec<String> = keys.try_iter()?.map(|key| key?.extract()).collect::<PyResult<_>>()?;
-        self.set(py, "KEYS", each.join(" "))
+        self.set(py, intern!(py, "KEYS"), each.join(" "))
     }
 
     #[getter]
     fn delay_level(&self, py: Python<'_>) -> PyResult<Option<i64>> {
-        self.number(py, "DELAY")
+        self.number(py, intern!(py, "DELAY"))
     }
 
     #[setter]
     fn set_delay_level(&mut self, py: Python<'_>, level: Option<i64>) -> PyResult<()> {
-        self.put(py, "DELAY", level.map(|level| level.to_string()))
+        self.put(py, intern!(py, "DELAY"), level.map(|level| level.to_string()))
     }
 
     /// Seconds.
     #[getter]
     #[allow(clippy::cast_precision_loss)] // delays stay far below 2^52 ms
     fn delay(&self, py: Python<'_>) -> PyResult<Option<f64>> {
-        Ok(self.number(py, "TIMER_DELAY_MS")?.map(|ms| ms as f64 / 1e3))
+        Ok(self.number(py, intern!(py, "TIMER_DELAY_MS"))?.map(|ms| ms as f64 / 1e3))
     }
 
     #[setter]
     fn set_delay(&mut self, py: Python<'_>, delay: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let ms = delay.map(|delay| millis(delay, "total_seconds")).transpose()?;
-        self.put(py, "TIMER_DELAY_MS", ms.map(|ms| ms.to_string()))
+        self.put(py, intern!(py, "TIMER_DELAY_MS"), ms.map(|ms| ms.to_string()))
     }
 
     /// Milliseconds since the epoch.
     #[getter]
     fn deliver_at(&self, py: Python<'_>) -> PyResult<Option<i64>> {
-        self.number(py, "TIMER_DELIVER_MS")
+        self.number(py, intern!(py, "TIMER_DELIVER_MS"))
     }
 
     #[setter]
     fn set_deliver_at(&mut self, py: Python<'_>, moment: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let ms =
             moment.map(|moment| moment.extract().or_else(|_| millis(moment, "timestamp"))).transpose()?;
-        self.put(py, "TIMER_DELIVER_MS", ms.map(|ms: i64| ms.to_string()))
+        self.put(py, intern!(py, "TIMER_DELIVER_MS"), ms.map(|ms: i64| ms.to_string()))
     }
 
     #[getter]
     fn sharding_key(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        self.property(py, "__SHARDINGKEY")
+        self.property(py, intern!(py, "__SHARDINGKEY"))
     }
 
     #[setter]
     fn set_sharding_key(&mut self, py: Python<'_>, key: Option<&Bound<'_, PyString>>) -> PyResult<()> {
-        self.put(py, "__SHARDINGKEY", key)
+        self.put(py, intern!(py, "__SHARDINGKEY"), key)
     }
 
     #[getter]
     fn wait(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(match &self.properties {
-            Some(_) => self.property(py, "WAIT")?.is_none_or(|wait| wait.eq_ignore_ascii_case("true")),
+            Some(_) => {
+                self.property(py, intern!(py, "WAIT"))?.is_none_or(|wait| wait.eq_ignore_ascii_case("true"))
+            }
             None => self.waits,
         })
     }
@@ -184,7 +187,7 @@ impl OutgoingMessage {
     fn set_wait(&mut self, py: Python<'_>, wait: bool) -> PyResult<()> {
         self.waits = wait;
         match &self.properties {
-            Some(properties) => properties.bind(py).set_item("WAIT", if wait { "true" } else { "false" }),
+            Some(properties) => properties.bind(py).set_item(intern!(py, "WAIT"), word(py, wait)),
             None => Ok(()),
         }
     }
@@ -218,7 +221,12 @@ impl OutgoingMessage {
         Ok(draft)
     }
 
-    fn set<'py, V: IntoPyObject<'py>>(&mut self, py: Python<'py>, name: &str, value: V) -> PyResult<()> {
+    fn set<'py, V: IntoPyObject<'py>>(
+        &mut self,
+        py: Python<'py>,
+        name: &Bound<'py, PyString>,
+        value: V,
+    ) -> PyResult<()> {
         self.properties(py)?.set_item(name, value)
     }
 
@@ -226,26 +234,29 @@ impl OutgoingMessage {
     fn put<'py, V: IntoPyObject<'py>>(
         &mut self,
         py: Python<'py>,
-        name: &str,
+        name: &Bound<'py, PyString>,
         value: Option<V>,
     ) -> PyResult<()> {
-        match value {
-            Some(value) => self.set(py, name, value),
-            None => {
-                let properties = self.properties(py)?;
-                if properties.contains(name)? { properties.del_item(name) } else { Ok(()) }
-            }
-        }
+        let Some(value) = value else {
+            let properties = self.properties(py)?;
+            return if properties.contains(name)? { properties.del_item(name) } else { Ok(()) };
+        };
+        self.set(py, name, value)
     }
 
-    fn property(&self, py: Python<'_>, name: &str) -> PyResult<Option<String>> {
+    fn property(&self, py: Python<'_>, name: &Bound<'_, PyString>) -> PyResult<Option<String>> {
         let Some(properties) = &self.properties else { return Ok(None) };
         properties.bind(py).get_item(name)?.map(|value| value.extract()).transpose()
     }
 
-    fn number(&self, py: Python<'_>, name: &str) -> PyResult<Option<i64>> {
+    fn number(&self, py: Python<'_>, name: &Bound<'_, PyString>) -> PyResult<Option<i64>> {
         Ok(self.property(py, name)?.and_then(|text| text.parse().ok()))
     }
+}
+
+/// What properties say for yes and no.
+fn word(py: Python<'_>, yes: bool) -> &Bound<'_, PyString> {
+    if yes { intern!(py, "true") } else { intern!(py, "false") }
 }
 
 /// A body: bytes, or something that is as good.

@@ -106,7 +106,7 @@ impl Outbox {
 
     /// Send messages at once, as one batch.
     #[pyo3(signature = (messages, address, broker, queue_id, timeout_ms, *, oneway=false, wire_topic=None))]
-    #[allow(clippy::too_many_arguments)] // a send's own
+    #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // a send's own, as they come
     fn send_batch(
         &self,
         py: Python<'_>,
@@ -155,14 +155,16 @@ impl Outbox {
         broker: &str,
         queue_id: i32,
         timeout_ms: u64,
-    ) -> bool {
+    ) -> PyResult<bool> {
+        let parcel = self.own(parcel)?;
         let target = target(address, broker, queue_id);
-        py.detach(|| parcel.0.retry(target, Duration::from_millis(timeout_ms)))
+        Ok(py.detach(|| parcel.retry(target, Duration::from_millis(timeout_ms))))
     }
 
     /// Let a parcel's failure be the end of it.
-    fn give_up(&self, parcel: &Parcel) {
-        parcel.0.give_up();
+    fn give_up(&self, parcel: &Parcel) -> PyResult<()> {
+        self.own(parcel)?.give_up();
+        Ok(())
     }
 
     /// Send what is collected and wait for everything under way.
@@ -204,6 +206,13 @@ impl Outbox {
             let draft = message.draft(py, message.body.as_bytes(py), scratch)?;
             Ok(self.0.post(topic, draft)?)
         })
+    }
+
+    fn own<'a>(&self, parcel: &'a Parcel) -> PyResult<&'a Arc<outbox::Parcel>> {
+        if Arc::ptr_eq(&self.0, parcel.0.outbox()) {
+            return Ok(&parcel.0);
+        }
+        Err(PyValueError::new_err("the parcel is of another outbox: ask `parcel.outbox`"))
     }
 
     fn is_long(&self, body: &Py<PyBytes>, py: Python<'_>) -> bool {
