@@ -91,7 +91,7 @@ def test_a_single_send_says_where_the_message_is(running: Cluster, carrying: Cou
 
 
 def test_posts_are_collected_and_every_receipt_knows_its_place(running: Cluster, carrying: Courier) -> None:
-    box = posting(carrying, running, "collected", linger_ms=50, batch_count=100)
+    box = posting(carrying, running, "collected", linger_ms=3_600_000, batch_count=100)
     receipts = [posted(box, Message("collected", b"%d" % number, tags="t")) for number in range(1000)]
     assert box.flush(20.0)
     assert box.pending() == box.pending_bytes() == 0
