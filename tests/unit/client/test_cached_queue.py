@@ -70,6 +70,15 @@ def test_unread_messages_go_back_to_the_front_in_order() -> None:
     assert list(queue.waiting) == messages(0, 1, 2, 3, 4)
 
 
+def test_portions_that_come_back_out_of_turn_wait_in_the_order_of_the_queue() -> None:
+    queue = filled(0, 1, 2, 3, read_to=4)
+    first, second = taken(queue, 1), taken(queue, 2)
+    queue.give_back(first, messages(0))
+    queue.give_back(second, messages(1, 2))
+    assert list(queue.waiting) == messages(0, 1, 2, 3)
+    assert queue.commit_offset == 0
+
+
 def test_what_waits_is_left_to_the_next_reader() -> None:
     queue = filled(0, 1, 2, 3, read_to=9)
     portion = taken(queue, 2)

@@ -73,13 +73,17 @@ class CachedQueue:
         return left
 
     def give_back(self, portion: Portion, messages: list[Any]) -> None:
-        """Put the last messages of a portion back to the front of those that wait."""
+        """Put the last messages of a portion back to their places among those that wait."""
         if portion not in self._out or not messages:
             return
         portion.messages = portion.messages[: -len(messages)]
         if not portion.messages:
             self._out.remove(portion)
-        self.waiting.extendleft(reversed(messages))
+        if self.waiting and self.waiting[0].queue_offset < messages[-1].queue_offset:
+            # Another portion came back before: what is committed goes by the first that waits.
+            self.waiting = deque(sorted([*messages, *self.waiting], key=_place))
+        else:
+            self.waiting.extendleft(reversed(messages))
 
     def clear(self) -> list[Any]:
         """Forget what waits, for another reader to have; return it."""
@@ -127,3 +131,7 @@ class CachedQueue:
     def span(self) -> int:
         """Distance from the first message held to where the next one would be."""
         return self.read_to - self.commit_offset
+
+
+def _place(message: Placed) -> int:
+    return message.queue_offset
