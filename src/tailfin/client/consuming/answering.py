@@ -1,7 +1,11 @@
 """What brokers ask of a consumer: notices, offsets, how it is doing, and to consume one message now."""
 
+import sys
+import threading
 import time
+import traceback
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Protocol
 
 from tailfin.client.queues import Queue
@@ -12,6 +16,7 @@ from tailfin.wire.codes import Code, ResponseCode
 from tailfin.wire.frame import Frame
 from tailfin.wire.headers.clients import (
     ConsumeMessageDirectlyResultRequestHeader,
+    GetConsumerRunningInfoRequestHeader,
     GetConsumerStatusRequestHeader,
     ResetOffsetRequestHeader,
 )
@@ -60,7 +65,11 @@ def answers(consumer: Asked, *, orderly: bool) -> dict[int, Handler]:
         )
 
     def running(request: Frame) -> Frame:
-        return Frame(code=ResponseCode.SUCCESS, body=consumer.running_info().to_json())
+        header = GetConsumerRunningInfoRequestHeader.decode(request.fields)
+        info = consumer.running_info()
+        if header.jstack_enable:
+            info = replace(info, jstack=thread_stacks())
+        return Frame(code=ResponseCode.SUCCESS, body=info.to_json())
 
     async def consume(request: Frame) -> Frame:
         header = ConsumeMessageDirectlyResultRequestHeader.decode(request.fields)
@@ -81,3 +90,12 @@ def answers(consumer: Asked, *, orderly: bool) -> dict[int, Handler]:
         Code.GET_CONSUMER_RUNNING_INFO: running,
         Code.CONSUME_MESSAGE_DIRECTLY: consume,
     }
+
+
+def thread_stacks() -> str:
+    """Return what each thread of this process does now."""
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    return "\n".join(
+        f"{names.get(ident, ident)}\n{''.join(traceback.format_stack(frame))}"
+        for ident, frame in sys._current_frames().items()
+    )

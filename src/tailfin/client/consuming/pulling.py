@@ -144,8 +144,9 @@ class QueueReader:
         if self._troubled:
             self._troubled = False
             log.info("%s is read again at %s", self._queue, self._address)
-        if reader.suggested_broker_id not in (None, self._broker_id):
-            self._choose_broker(reader.suggested_broker_id or MASTER)
+        suggested = reader.suggested_broker_id
+        if suggested not in (None, self._broker_id) and self._choose_broker(suggested) and not self._paused:
+            reader.resume(address=self._address)
 
     def _decide(self, code: int, remark: str, next_offset: int) -> None:
         verdict = after_pull(code, self._trouble_pause)
@@ -154,13 +155,17 @@ class QueueReader:
             self._reader.seek(next_offset)
             self._reader.resume()
             return
+        if verdict.next is Next.PULL and self._choose_broker(self._reader.suggested_broker_id):
+            # The broker sent us to another of its members.
+            self._reader.resume(address=self._address)
+            return
         if code < 0:
             self._network.mark_unreachable(self._address)
         level = logging.DEBUG if self._troubled or code == ResponseCode.FLOW_CONTROL else logging.WARNING
         self._troubled = True
         log.log(level, "%s cannot be read at %s now: %s (%d)", self._queue, self._address, remark, code)
         if self._again is None:
-            self._again = self._loop.call_later(verdict.pause_s, self._go_on)
+            self._again = self._loop.call_later(verdict.pause_s or self._trouble_pause, self._go_on)
 
     def _go_on(self) -> None:
         self._again = None
@@ -168,18 +173,20 @@ class QueueReader:
         if not self._paused:
             self._reader.resume(address=self._address)
 
-    def _choose_broker(self, preferred: int) -> None:
-        """Read from the member of the broker that it names, or else from one that answers."""
+    def _choose_broker(self, preferred: int | None) -> bool:
+        """Choose the preferred member of the broker, or one that answers; return whether it is another."""
         try:
-            self._broker_id, address = self._network.master_or_slave(self._queue.broker, preferred)
+            self._broker_id, address = self._network.master_or_slave(
+                self._queue.broker, MASTER if preferred is None else preferred
+            )
         except NoBroker as error:
             log.debug("%s stays with %s: %s", self._queue, self._address, error)
-            return
-        if address != self._address:
-            log.info("%s is read at %s now, not at %s", self._queue, address, self._address)
-            self._address = address
-            if not self._paused:
-                self._reader.resume(address=address)
+            return False
+        if address == self._address:
+            return False
+        log.info("%s is read at %s now, not at %s", self._queue, address, self._address)
+        self._address = address
+        return True
 
 
 @dataclass(frozen=True, slots=True)
