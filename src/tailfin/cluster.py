@@ -13,6 +13,7 @@ from tailfin.broker.clock import Clock
 from tailfin.config import BrokerSettings
 from tailfin.config.namesrv import NamesrvSettings
 from tailfin.namesrv import NameServer
+from tailfin.remoting import DRAIN_S
 
 SMALL_FILES: Mapping[str, object] = {
     "mappedFileSizeCommitLog": 64 << 20,
@@ -66,8 +67,12 @@ class Node:
     @property
     def namesrv(self) -> str:
         """Address of the name server, as clients take it."""
-        assert self._name_server is not None
-        return f"{self._told_host}:{self._name_server.port}"
+        return f"{self._told_host}:{self._namesrv_port}"
+
+    @property
+    def has_name_server(self) -> bool:
+        """Whether the name server runs."""
+        return self._name_server is not None
 
     @property
     def broker(self) -> Broker:
@@ -80,7 +85,19 @@ class Node:
 
     async def start(self) -> None:
         """Start the name server, then the brokers; they serve when this returns."""
-        self._name_server = NameServer(
+        await self.start_name_server()
+        try:
+            for number in range(self._count):
+                broker = Broker(self._broker_settings(number), clock=self._clock)
+                await broker.start()
+                self.brokers.append(broker)
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def start_name_server(self) -> None:
+        """Start the name server, at its old address if it ran before."""
+        name_server = NameServer(
             NamesrvSettings.of(
                 {
                     "listenPort": self._namesrv_port,
@@ -90,15 +107,14 @@ class Node:
                 }
             )
         )
-        await self._name_server.start()
-        try:
-            for number in range(self._count):
-                broker = Broker(self._broker_settings(number), clock=self._clock)
-                await broker.start()
-                self.brokers.append(broker)
-        except BaseException:
-            await self.stop()
-            raise
+        await name_server.start()
+        self._name_server, self._namesrv_port = name_server, name_server.port
+
+    async def stop_name_server(self, drain: float = DRAIN_S) -> None:
+        """Stop the name server; the brokers go on. One that is stopped stays so."""
+        name_server, self._name_server = self._name_server, None
+        if name_server:
+            await name_server.stop(drain)
 
     def _broker_settings(self, number: int) -> BrokerSettings:
         name = f"broker-{chr(ord('a') + number)}" if number < 26 else f"broker-{number}"
@@ -117,8 +133,7 @@ class Node:
     async def stop(self) -> None:
         """Stop the brokers, then the name server."""
         await asyncio.gather(*(broker.stop() for broker in self.brokers))
-        if self._name_server:
-            await self._name_server.stop()
+        await self.stop_name_server()
 
     async def __aenter__(self) -> Self:
         await self.start()

@@ -26,6 +26,8 @@ KINDS: dict[str, tuple[Code, ...]] = {
 }
 """What a fault may concern, in the words of whoever writes a test."""
 
+NAMESERVER = "nameserver"
+
 Run = Callable[[Coroutine[Any, Any, None]], None]
 """Runs a coroutine on the cluster's thread, and waits for it."""
 
@@ -103,20 +105,29 @@ class Faults:
         return self._switch(Fault(self, _codes(what), broker, _positive(times), _slow_s=seconds))
 
     def heal(self) -> None:
-        """Switch every fault off. Killed brokers stay away: see `restart`."""
+        """Switch every fault off. Who was killed stays away: see `restart`."""
         for fault in list(self._on):
             fault.end()
 
-    def kill(self, broker: str | None = None) -> None:
-        """Kill a broker, the first one without a name.
+    def kill(self, server: str | None = None) -> None:
+        """Kill a broker by its name, the first one without, or the `"nameserver"`.
 
-        Connections are cut, nobody is told, nothing is written down: its files stay as they are.
+        Connections are cut, nobody is told, nothing is written down: a broker's files stay as they are.
         """
-        self._run(killing.kill(self._killable(broker)))
+        if server == NAMESERVER:
+            self._run(self._node.stop_name_server(drain=0.0))
+        else:
+            self._run(killing.kill(self._killable(server)))
 
-    def restart(self, broker: str | None = None) -> None:
-        """Start a killed broker again, at the same address; it recovers its files as after a crash."""
-        self._run(self._revive(self._named(broker)))
+    def restart(self, server: str | None = None) -> None:
+        """Start what was killed again, at its old address.
+
+        A broker recovers its files as after a crash. Brokers tell a name server at once what they have.
+        """
+        if server == NAMESERVER:
+            self._run(self._revive_name_server())
+        else:
+            self._run(self._revive(self._named(server)))
 
     async def forget(self) -> None:
         """Lose what still comes late, at the end of the cluster."""
@@ -135,6 +146,14 @@ class Faults:
         if broker.is_stopped:
             raise ValueError(f"{broker.config.brokerName} is dead already")
         return broker
+
+    async def _revive_name_server(self) -> None:
+        if self._node.has_name_server:
+            raise ValueError("the name server is alive: kill it first")
+        await self._node.start_name_server()
+        for broker in self._node.brokers:
+            if not broker.is_stopped:
+                await broker.registration.register()
 
     async def _revive(self, number: int) -> None:
         broker = await killing.revive(self._node.brokers[number])

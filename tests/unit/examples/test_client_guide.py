@@ -1,4 +1,4 @@
-"""docs/client.md: every block of Python is run, and prints what stands below it; its table is the code's."""
+"""docs/client.md and README.md: every block of Python is run, and prints what stands below it."""
 
 import contextlib
 import io
@@ -13,25 +13,31 @@ from tailfin.testing import until
 from tests.unit.examples.running import fast_cluster
 from tools import settings_table
 
-GUIDE = Path(__file__).parents[3] / "docs" / "client.md"
+ROOT = Path(__file__).parents[3]
+GUIDE = ROOT / "docs" / "client.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
-FOUND = list(BLOCK.finditer(GUIDE.read_text()))
+FOUND = [(page, each) for page in (GUIDE, ROOT / "README.md") for each in BLOCK.finditer(page.read_text())]
 
 
-def heading_of(block: re.Match[str]) -> str:
-    before = GUIDE.read_text()[: block.start()]
-    line = before.count("\n") + 1
-    return f"{before.rpartition(chr(10) + '## ')[2].partition(chr(10))[0]}, line {line}"
+def place_of(page: Path, block: re.Match[str]) -> str:
+    before = block.string[: block.start()]
+    heading = before.rpartition("\n## ")[2].partition("\n")[0]
+    return f"{page.name}, {heading}, line {before.count(chr(10)) + 1}"
 
 
 def test_there_are_blocks_to_run() -> None:
     assert len(FOUND) > 10
 
 
-@pytest.mark.parametrize(("code", "says"), [each.groups() for each in FOUND], ids=map(heading_of, FOUND))
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [block.groups() for _, block in FOUND],
+    ids=[place_of(page, block) for page, block in FOUND],
+)
 def test_block_runs_and_prints_what_it_says(
-    code: str, says: str | None, monkeypatch: pytest.MonkeyPatch
+    code: str, says: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     printed = io.StringIO()
 
     def wait_for_the_user() -> str:
@@ -42,8 +48,9 @@ def test_block_runs_and_prints_what_it_says(
     names: dict[str, Any] = {"__name__": "__main__", "input": wait_for_the_user}
     with fast_cluster() as running, contextlib.redirect_stdout(printed):
         monkeypatch.setitem(os.environ, "NAMESRV_ADDR", running.namesrv)
-        exec(compile(code.replace("127.0.0.1:9876", running.namesrv), "client.md", "exec"), names)
-    assert printed.getvalue() == (says or "")
+        exec(code.replace("127.0.0.1:9876", running.namesrv), names)
+    if says is not None:
+        assert printed.getvalue() == says
 
 
 def test_the_settings_are_those_of_the_code() -> None:

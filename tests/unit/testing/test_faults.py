@@ -147,3 +147,24 @@ def test_what_waits_and_faults_survive_a_kill() -> None:
         assert calls.bodies() == []
         running.clock.advance(1801)
         until(lambda: sorted(calls.bodies()) == [b"delayed", b"timed"])
+
+
+def test_without_a_name_server_brokers_go_on_and_are_found_again_after_it() -> None:
+    with cluster(brokers=2) as running, talking(running) as calls:
+        route = {"topic": "T"}
+        calls.send(b"makes the topic")
+        running.faults.kill("nameserver")
+        with pytest.raises(RemotingError, match="cannot connect"):
+            running.run(calls.talker.client.call(running.namesrv, Code.GET_ROUTEINFO_BY_TOPIC, fields=route))
+        calls.send(b"all the same")
+        running.faults.restart("nameserver")
+        work = calls.talker.client.call(running.namesrv, Code.GET_ROUTEINFO_BY_TOPIC, fields=route)
+        assert b"broker-a" in running.run(work).body
+        with pytest.raises(ValueError, match="the name server is alive"):
+            running.faults.restart("nameserver")
+
+
+def test_a_cluster_ends_without_its_name_server() -> None:
+    with cluster() as running:
+        running.faults.kill("nameserver")
+        running.faults.kill("nameserver")
