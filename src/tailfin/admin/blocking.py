@@ -141,6 +141,7 @@ class Messages(Face[messages.Messages]):
     by_key = Waiting(messages.Messages.by_key)
     by_offset = Waiting(messages.Messages.by_offset)
     read = Iterating(messages.Messages.read)
+    read_queue = Iterating(messages.Messages.read_queue)
     follow = Iterating(messages.Messages.follow)
     resend = Waiting(messages.Messages.resend)
     consume_directly = Waiting(messages.Messages.consume_directly)

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from tailfin.admin.connections import ASKED_OF_A_CLIENT_S, Connections
 from tailfin.admin.errors import AdminError, NotFound
 from tailfin.admin.offsets import Offsets
-from tailfin.admin.reading import Reading
+from tailfin.admin.reading import Reading, Stretch
 from tailfin.admin.resending import Resending
 from tailfin.admin.servers import Servers, each, name_of
 from tailfin.admin.times import LATEST_MS, Moment, Target, milliseconds
@@ -185,6 +185,24 @@ class Messages:
                 yield message
                 if next(left) == limit:
                     return
+
+    async def read_queue(
+        self, queue: Queue, start: int, end: int | None = None, *, expression: Expression = "*"
+    ) -> AsyncGenerator[ReceivedMessage, None]:
+        """Yield the messages of one queue between two offsets; nobody's offset moves.
+
+        Args:
+            queue: the queue.
+            start: the first offset.
+            end: the offset to end before; without it the end of the queue.
+            expression: tags joined by `||`, or a `tailfin.Sql`.
+        """
+        (whole,) = await self._reading.stretches(queue.topic, "first", "last", [queue])
+        last = whole.end if end is None else min(end, whole.end)
+        stretch = Stretch(queue, max(start, whole.start), last)
+        async with aclosing(self._reading.one_by_one(stretch, expression)) as found:
+            async for message in found:
+                yield message
 
     async def follow(
         self,

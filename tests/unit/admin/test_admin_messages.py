@@ -102,6 +102,15 @@ def test_a_topic_is_read_in_the_order_it_was_stored(scene: Scene, orders: list[s
     assert len(list(read("orders", end=middle))) == len([each for each in stored if each < middle])
 
 
+def test_a_queue_is_read_between_offsets(scene: Scene, orders: list[str]) -> None:
+    queue = Queue("orders", "broker-a", 1)
+    read_queue = scene.admin.messages.read_queue
+    assert bodies(list(read_queue(queue, 1))) == [b"3", b"5"]
+    assert bodies(list(read_queue(queue, -5, 2))) == [b"1", b"3"]
+    assert bodies(list(read_queue(queue, 0, 99, expression="even"))) == []
+    assert bodies(list(read_queue(queue, 7))) == []
+
+
 def test_reading_ends_early_without_a_trace(scene: Scene, orders: list[str]) -> None:
     for message in scene.admin.messages.read("orders"):
         assert message.topic == "orders"
