@@ -2,7 +2,7 @@
 
 import pytest
 
-from tailfin.admin import NotFound, Rate
+from tailfin.admin import NotFound, Rate, Rates
 from tailfin.admin.cluster import figures
 from tailfin.admin.stats import together
 from tailfin.wire.bodies.stats import BrokerStatsData, BrokerStatsItem
@@ -21,7 +21,8 @@ def test_brokers_are_listed_with_their_figures(scene: Scene) -> None:
     ]
     assert [each.address for each in members] == [each.address for each in scene.cluster.brokers]
     assert all(each.figures and each.figures.active and each.trouble is None for each in members)
-    assert members == scene.admin.cluster.brokers(cluster="DefaultCluster")
+    of_cluster = scene.admin.cluster.brokers(cluster="DefaultCluster")
+    assert [each.address for each in of_cluster] == [each.address for each in members]
     with pytest.raises(NotFound, match="no cluster 'Moon'"):
         scene.admin.cluster.brokers(cluster="Moon")
 
@@ -116,9 +117,31 @@ def test_a_figure_that_nobody_counted_is_zero(scene: Scene) -> None:
     scene.admin.topics.create("quiet")
     assert scene.admin.stats.topic("quiet").messages.minute == Rate()
     assert scene.admin.stats.group("nobody", "quiet").size.day == Rate()
-    assert scene.admin.stats.figure("BROKER_PUT_NUMS", "DefaultCluster", broker="broker-a").hour.total >= 0
-    assert (
-        scene.admin.stats.sent_to("broker-a").day.total >= scene.admin.stats.read_from("broker-b").day.total
-    )
+    assert scene.admin.stats.figure("GROUP_GET_NUMS", "quiet@nobody", broker="broker-a").hour == Rate()
     with pytest.raises(NotFound, match="'nowhere'"):
         scene.admin.stats.topic("nowhere")
+
+
+def test_what_was_sent_and_read_is_counted(scene: Scene) -> None:
+    scene.admin.topics.create("busy", queues=1, broker="broker-a")
+    for _ in range(3):
+        scene.send("busy", b"0123456789")
+    assert len(list(scene.admin.messages.read("busy"))) == 3
+    sample(scene)
+    traffic = scene.admin.stats.topic("busy")
+    assert traffic.messages.minute.total == 3
+    assert traffic.size.minute.total > 30
+    assert traffic.messages.minute.per_second > 0
+    assert scene.admin.stats.group("TOOLS_CONSUMER", "busy").messages.minute.total == 3
+    assert scene.admin.stats.sent_to("broker-a").minute.total >= 3
+    assert scene.admin.stats.read_from("broker-b") == Rates()
+
+
+def sample(scene: Scene) -> None:
+    """Have the brokers count now; they do every ten seconds."""
+
+    async def now() -> None:
+        for broker in scene.cluster.brokers:
+            broker.sample()
+
+    scene.cluster.run(now())
