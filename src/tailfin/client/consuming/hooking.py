@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from tailfin.client.consuming.handlers import judged
-from tailfin.client.hooks import Consuming, Hook
+from tailfin.client.hooks import Consuming, Hook, overriding
 
 log = logging.getLogger("tailfin.client")
 
@@ -14,7 +14,7 @@ class Hooked:
     """Calls a handler with the hooks before and after it."""
 
     def __init__(self, hooks: Sequence[Hook], group: str, namespace: str | None) -> None:
-        self._hooks = hooks
+        self._hooks = overriding(hooks, "before_consume", "after_consume")
         self._group = group
         self._namespace = namespace
 

@@ -21,9 +21,9 @@ from tailfin.client.consuming.push_options import PushKeywords, PushOptions, spl
 from tailfin.client.consuming.settings import ReadSettings
 from tailfin.client.consuming.stats import ConsumerStats
 from tailfin.client.consuming.subscriptions import Expression, check_subscriptions
+from tailfin.client.consuming.tracing import ConsumptionTrace
 from tailfin.client.consuming.workers import TaskWorkers, ThreadWorkers
 from tailfin.client.errors import ClientError, ClientStopped
-from tailfin.client.hooks import overriding
 from tailfin.client.options import ClientOptions
 from tailfin.client.queues import Queue
 from tailfin.wire.bodies.clients import ConsumeType
@@ -196,9 +196,9 @@ class _Running:
             offer=lambda reading: self.dispatcher.offer(reading),
             handlers=answers(self, orderly=options.orderly),
         )
-        hooked = Hooked(
-            overriding(client.hooks, "before_consume", "after_consume"), self.group.group, client.namespace
-        )
+        self._trace = ConsumptionTrace(self.group.network, client) if client.trace else None
+        traced = [self._trace.hook] if self._trace else []
+        hooked = Hooked([*client.hooks, *traced], self.group.group, client.namespace)
         label = f"tailfin-{name}"
         self._async = is_async(handler)
         self._workers: TaskWorkers | ThreadWorkers
@@ -228,6 +228,8 @@ class _Running:
         self.begun_ms = int(time.time() * 1000)
 
     async def start(self) -> None:
+        if self._trace:
+            await self._trace.start()
         await self.group.start()
         await self.group.share_queues()
         self._watch = asyncio.create_task(self._watch_calls())
@@ -247,6 +249,8 @@ class _Running:
                 self._client.stop_timeout,
             )
         await self.failures.stop(max(deadline - time.monotonic(), 0.1))
+        if self._trace:
+            await self._trace.stop()
         await self.group.leave()
 
     async def resubscribe(self, topic: str, expression: Expression | None) -> None:

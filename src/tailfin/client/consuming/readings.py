@@ -219,7 +219,8 @@ class Readings:
 
     async def stop(self) -> None:
         """Commit what is done, and give everything up."""
-        await (self.commit() if self._auto_commit else self.store_offsets())
+        if self._auto_commit:
+            await self.commit()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -265,10 +266,11 @@ class Readings:
             reading.cached.clear()
 
     async def _commit_last(self, reading: Reading) -> None:
-        if self._auto_commit:
-            with self._guard:
-                offset = reading.cached.commit_offset
-            self.offsets.advance(reading.queue, offset)
+        if not self._auto_commit:
+            return
+        with self._guard:
+            offset = reading.cached.commit_offset
+        self.offsets.advance(reading.queue, offset)
         latest = self.offsets[reading.queue]
         if latest is not None:
             await self._store.store({reading.queue: latest})
