@@ -123,7 +123,7 @@ def _official(home: Path, settings: Settings) -> Broker:
 def _java(home: Path, main: str, conf: Settings, flags: tuple[str, ...]) -> subprocess.Popen[bytes]:
     home.mkdir(parents=True, exist_ok=True)
     (home / "server.conf").write_text("".join(f"{key}={value}\n" for key, value in conf.items()))
-    target = java_programs.PROJECTS[java_programs.SERVER_VERSION]
+    target = java_programs.PROJECTS[java_programs.SERVER_VERSIONS["official"]]
     if not (target / "lib").is_dir():
         raise BenchError("the official broker is not fetched: make peers")
     properties = {

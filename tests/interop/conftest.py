@@ -1,9 +1,12 @@
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from tests.interop import official
+from tests.interop.clients import clusters
+from tests.interop.clients.clusters import Cluster
 from tests.interop.official import Answers, Line
 
 DELAYED = ("--schedule", "200")
@@ -38,3 +41,20 @@ def java_written(request: pytest.FixtureRequest) -> Written:
     """Both of them, one after the other."""
     written: Written = request.getfixturevalue(request.param)
     return written
+
+
+@pytest.fixture(scope="session", params=["official", "tailfin"])
+def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """The official servers first, then Tailfin's: what passes on the first is what the second owes."""
+    with clusters.uniform(request.param, tmp_path_factory.mktemp(request.param)) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module", params=["official", "tailfin"])
+def asking(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster that soon asks how transactions ended.
+
+    They have one of their own: an official broker keeps a core busy for ever after its first transaction.
+    """
+    with clusters.uniform(request.param, tmp_path_factory.mktemp("asking"), clusters.ASKS_EARLY) as cluster:
+        yield cluster

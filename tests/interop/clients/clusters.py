@@ -9,6 +9,16 @@ from tests.crash.waiting import wait_until
 from tests.interop.clients import remoting, servers
 from tests.interop.clients.servers import Make
 
+CHECKS_MAX = 3
+ASKS_EARLY = {
+    "transactionTimeOut": 2000,
+    "transactionCheckInterval": 1000,
+    "transactionCheckMax": CHECKS_MAX,
+    # The official broker waits this long before it writes what closes a transaction.
+    "transactionOpBatchInterval": 300,
+}
+"""Settings of a broker that soon asks how transactions ended."""
+
 
 @dataclass(frozen=True)
 class Cluster:

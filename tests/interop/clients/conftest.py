@@ -1,18 +1,9 @@
-from collections.abc import Iterator
-
 import pytest
 
-from tests.interop.clients import clusters, go_client, java_client, mqadmin_run
+from tests.interop.clients import go_client, java_client, mqadmin_run
 from tests.interop.clients.clusters import Cluster
 from tests.interop.clients.java_client import Saw
 from tests.interop.clients.mqadmin_run import Run
-
-
-@pytest.fixture(scope="session", params=["official", "tailfin"])
-def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """The official servers first, then Tailfin's: what passes on the first is what the second owes."""
-    with clusters.uniform(request.param, tmp_path_factory.mktemp(request.param)) as cluster:
-        yield cluster
 
 
 @pytest.fixture(scope="session", params=["4.9.8", "5.5.0"])

@@ -9,8 +9,12 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-PROJECTS = {"4.9.8": HERE / "java" / "client4" / "target", "5.5.0": HERE / "java" / "client5" / "target"}
-SERVER_VERSION = "5.5.0"
+PROJECTS = {
+    "4.9.7": HERE / "java" / "server4" / "target",
+    "4.9.8": HERE / "java" / "client4" / "target",
+    "5.5.0": HERE / "java" / "client5" / "target",
+}
+SERVER_VERSIONS = {"official": "5.5.0", "official-4": "4.9.7"}
 QUICK_START = ("-XX:-UsePerfData", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 
 

@@ -17,7 +17,7 @@ from typing import Literal
 from tests.crash.waiting import wait_until
 from tests.interop.clients import java_programs
 
-Make = Literal["official", "tailfin"]
+Make = Literal["official", "official-4", "tailfin"]
 
 ROOT = Path(__file__).parents[3]
 READY = "boot success"
@@ -88,7 +88,7 @@ def nameserver(make: Make, home: Path, settings: Mapping[str, object] | None = N
         }
         command = [sys.executable, "-m", "tailfin", "namesrv"]
     else:
-        command = _java("org.apache.rocketmq.namesrv.NamesrvStartup", home, "-Xmx128m")
+        command = _java(make, "org.apache.rocketmq.namesrv.NamesrvStartup", home, "-Xmx128m")
     with _running(command, home, conf, port) as server:
         yield server
 
@@ -122,13 +122,18 @@ def broker(
     if make == "tailfin":
         command = [sys.executable, "-m", "tailfin", "broker"]
     else:
-        command = _java("org.apache.rocketmq.broker.BrokerStartup", home, "-Xmx512m")
+        command = _java(make, "org.apache.rocketmq.broker.BrokerStartup", home, "-Xmx512m")
     with _running(command, home, conf, port) as server:
         yield server
 
 
-def _java(main: str, home: Path, heap: str) -> list[str]:
-    return java_programs.command(java_programs.SERVER_VERSION, main, home=home, heap=heap)
+def _java(make: Make, main: str, home: Path, heap: str) -> list[str]:
+    if make == "official-4":
+        # Those of generation 4 do not start without these files.
+        (home / "conf").mkdir(parents=True, exist_ok=True)
+        for name in ("namesrv", "broker"):
+            (home / "conf" / f"logback_{name}.xml").write_text("<configuration/>")
+    return java_programs.command(java_programs.SERVER_VERSIONS[make], main, home=home, heap=heap)
 
 
 @contextmanager

@@ -1,17 +1,14 @@
-"""Transactions of the official Java client, on servers that ask early.
-
-They have a cluster of their own: an official broker keeps a core busy for ever after its first transaction.
-"""
+"""Transactions of the official Java client, on servers that ask early."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import pytest
 
-from tests.interop.clients import clusters, java_client
-from tests.interop.clients.clusters import Cluster
+from tests.interop.clients import java_client
+from tests.interop.clients.clusters import CHECKS_MAX, Cluster
 from tests.interop.clients.java_client import Saw
 from tests.interop.clients.scenario_checks import assert_same
 from tests.unit.broker.talking import OK, messages
@@ -20,14 +17,6 @@ from tests.unit.broker.transactions.acting import COMMIT, ROLLBACK, UNKNOWN, Pro
 T = TypeVar("T")
 Seen = dict[str, dict[str, Saw]]
 
-CHECKS_MAX = 3
-ASKS_EARLY = {
-    "transactionTimeOut": 2000,
-    "transactionCheckInterval": 1000,
-    "transactionCheckMax": CHECKS_MAX,
-    # The official broker waits this long before it writes what closes a transaction.
-    "transactionOpBatchInterval": 300,
-}
 SCENARIOS = (
     "transaction_ended_by_producer",
     "transaction_ended_when_asked",
@@ -37,13 +26,6 @@ SCENARIOS = (
 VERSIONS = ("4.9.8", "5.5.0")
 BOTH = pytest.mark.parametrize("version", VERSIONS)
 KIND_BITS, SYSTEM_ERROR, ILLEGAL_OPERATION = 0xC, 1, 604
-
-
-@pytest.fixture(scope="module", params=["official", "tailfin"])
-def asking(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster that asks early."""
-    with clusters.uniform(request.param, tmp_path_factory.mktemp("asking"), ASKS_EARLY) as cluster:
-        yield cluster
 
 
 @pytest.fixture(scope="module")
