@@ -16,12 +16,15 @@ Exception
 │   ├── MessageRefused      a message no broker would take (also a ValueError): `.index` in a batch
 │   ├── SendFailed          not acknowledged: `.code` of the last try, `.tries`
 │   │   └── SendTimeout     the time was over (also a TimeoutError)
-│   └── RequestTimeout      no reply to a request message (also a TimeoutError)
+│   ├── RequestTimeout      no reply to a request message (also a TimeoutError)
+│   └── AdminError          an operator's wish that cannot be carried out as it is
+│       └── NotFound        no such topic, group, broker, client or message (also a LookupError)
 └── ValueError
     └── ConfigError         a setting that cannot work: the text names the key and what would do
 ```
 """
 
+from tailfin.admin.errors import AdminError, NotFound
 from tailfin.client.errors import (
     ClientError,
     ClientStopped,
@@ -38,6 +41,7 @@ from tailfin.store import AppendRefused, StoreClosed, StoreDamaged, StoreError, 
 from tailfin.wire.error import RemotingError
 
 __all__ = [
+    "AdminError",
     "AppendRefused",
     "ClientError",
     "ClientStopped",
@@ -46,6 +50,7 @@ __all__ = [
     "NoBroker",
     "NoNameServer",
     "NoRoute",
+    "NotFound",
     "RemotingError",
     "RequestTimeout",
     "SendFailed",
