@@ -16,21 +16,31 @@ def main(nameserver: str = "127.0.0.1:9876") -> None:
     with tailfin.Producer("trace-producer", nameserver=nameserver, trace=True) as producer:
         sent = producer.send(tailfin.Message("TraceTest", b"hello", keys="order-1"))
 
-    seen: queue.SimpleQueue[str] = queue.SimpleQueue()
+    consumed: queue.SimpleQueue[tailfin.ReceivedMessage] = queue.SimpleQueue()
+    with tailfin.PushConsumer(
+        "trace-consumer",
+        nameserver=nameserver,
+        subscribe={"TraceTest": "*"},
+        handler=consumed.put,
+        consume_from="first",
+        trace=True,
+    ):
+        consumed.get(timeout=60)
+
+    traces: queue.SimpleQueue[str] = queue.SimpleQueue()
     with tailfin.PushConsumer(
         "trace-reader",
         nameserver=nameserver,
         subscribe={TRACES: "*"},
-        handler=lambda message: seen.put(message.body.decode()),
+        handler=lambda message: traces.put(message.body.decode()),
         consume_from="first",
     ):
         # RocketMQ's own format, which its tools read: records end with \x02, fields with \x01.
-        while True:
-            for record in seen.get(timeout=60).split("\x02"):
-                fields = record.split("\x01")
-                if sent.message_id in fields:
-                    print("traced:", fields[0], "by", fields[3], "to", fields[4])
-                    return
+        kinds: set[str] = set()
+        while not {"Pub", "SubBefore", "SubAfter"} <= kinds:
+            records = [record.split("\x01") for record in traces.get(timeout=60).split("\x02")]
+            kinds |= {fields[0] for fields in records if sent.message_id in fields}
+    print("traced:", ", ".join(sorted(kinds)))
 
 
 if __name__ == "__main__":

@@ -133,7 +133,7 @@ def test_hooks(run: Run) -> None:
 
 
 def test_trace(run: Run) -> None:
-    run("trace.py", "traced: Pub by trace-producer to TraceTest")
+    run("trace.py", "traced: Pub, SubAfter, SubBefore")
 
 
 def test_namespace(run: Run) -> None:

@@ -15,6 +15,7 @@ def test_the_fixture_is_there(tailfin_cluster):
 BY_HAND = 'pytest_plugins = ["tailfin.testing.plugin"]\n'
 
 
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("conftest", ["", BY_HAND], ids=["by itself", "named in conftest as well"])
 def test_the_fixture_is_there_once_the_entry_point_is_loaded(conftest: str, tmp_path: Path) -> None:
     entries = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["pytest11"]
@@ -23,5 +24,5 @@ def test_the_fixture_is_there_once_the_entry_point_is_loaded(conftest: str, tmp_
     (tmp_path / "conftest.py").write_text(conftest)
     (tmp_path / "test_users.py").write_text(USERS_TEST)
     pytest_run = [sys.executable, "-m", "pytest", "-q", "-p", module, "-p", "no:cacheprovider", str(tmp_path)]
-    done = subprocess.run(pytest_run, cwd=tmp_path, capture_output=True, text=True, timeout=25, check=False)
+    done = subprocess.run(pytest_run, cwd=tmp_path, capture_output=True, text=True, timeout=55, check=False)
     assert done.returncode == 0, done.stdout
