@@ -16,6 +16,7 @@ PORTION_MAX = 64
 PORTION_TARGET_S = 0.005
 TAKEN_AWAY_AFTER_S = 0.05
 FAST_CALL_S = 0.00005
+RECENT_PORTIONS = 8
 
 Failure = tuple[list[ReceivedMessage], Retry, BaseException | None]
 """Messages that one call of the handler did not consume, and why."""
@@ -55,6 +56,7 @@ class Dispatcher:
         self._failed = failed
         self._line: deque[Reading] = deque()
         self._running: dict[Portion, Reading] = {}
+        self._recent_s: deque[float] = deque([PORTION_TARGET_S], maxlen=RECENT_PORTIONS)
         self._call_s = PORTION_TARGET_S
 
     def offer(self, reading: Reading) -> None:
@@ -96,9 +98,13 @@ class Dispatcher:
             self._wake()
 
     def measured(self, seconds: float, calls: int) -> None:
-        """Note how long a handler takes."""
+        """Note how long a handler takes; any thread may call it.
+
+        The shortest of late counts: threads that wait for their turn in Python make others look slow.
+        """
         if calls:
-            self._call_s += (seconds / calls - self._call_s) * 0.2
+            self._recent_s.append(seconds / calls)
+            self._call_s = min(tuple(self._recent_s))
 
     def pause(self) -> None:
         """Hand out nothing for now."""
@@ -120,8 +126,12 @@ class Dispatcher:
             for portion, reading in slow:
                 reading.cached.give_back(portion, self._unread(portion))
                 self._enqueue(reading)
-            more = bool(self._line)
-        if more:
+            if slow:
+                self._recent_s.clear()
+                self._recent_s.append(TAKEN_AWAY_AFTER_S)
+                self._call_s = TAKEN_AWAY_AFTER_S
+            wanted = max(len(slow), 1) if self._line else 0
+        for _ in range(wanted):
             self._wake()
 
     def give_up_overdue(self, now: float, limit: float) -> list[tuple[Reading, Portion]]:

@@ -25,8 +25,8 @@ from tailfin.wire.bodies.clients import ConsumeType
 from tailfin.wire.codes import Code, ResponseCode
 from tailfin.wire.frame import Frame
 
-POLL_LIMIT = 256
-ITERATION_LIMIT = 64
+POLL_LIMIT = 1024
+ITERATION_LIMIT = 256
 
 
 class LitePullConsumer:
@@ -196,12 +196,11 @@ class LitePullConsumer:
         self._started()
         self._settle()
         deadline = time.monotonic() + timeout
-        while not (portion := self._take(limit)):
+        while not (messages := self._take_some(limit)):
             left = deadline - time.monotonic()
             if left <= 0 or not await self._wait(left):
-                return []
-        portion.todo.clear()
-        return portion.messages
+                break
+        return messages
 
     def __aiter__(self) -> AsyncIterator[ReceivedMessage]:
         return self._iterate()
@@ -289,6 +288,13 @@ class LitePullConsumer:
                 self._offer(reading)
             return portion
         return None
+
+    def _take_some(self, limit: int) -> list[ReceivedMessage]:
+        messages: list[ReceivedMessage] = []
+        while len(messages) < limit and (portion := self._take(limit - len(messages))) is not None:
+            portion.todo.clear()
+            messages += portion.messages
+        return messages
 
     def _settle(self) -> None:
         """Count what was given out as consumed, but for what an iteration did not come to."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import operator
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
@@ -19,6 +20,8 @@ from tailfin.client.errors import ClientError
 from tailfin.client.network import Network
 from tailfin.client.queues import Queue
 from tailfin.wire.error import RemotingError
+
+_size = operator.attrgetter("size")
 
 log = logging.getLogger("tailfin.client")
 
@@ -51,7 +54,7 @@ class Reading:
         """Hear that messages are done; any thread may call it."""
         reader = self.reader
         if reader is not None and left:
-            reader.release(len(left), sum(message.size for message in left))
+            reader.release(len(left), sum(map(_size, left)))
             if self._held_back:
                 with self.guard:
                     self._held_back = self._spans_too_far()
