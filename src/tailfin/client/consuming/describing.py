@@ -20,7 +20,7 @@ def queue_stats(group: Group) -> dict[Queue, QueueStats]:
             group.queue_for_user(reading.queue): QueueStats(
                 committed=committed.get(reading.queue, 0),
                 read_to=reading.cached.read_to,
-                cached=reading.cached.count,
+                cached=reading.cached.count + (reading.reader.ready if reading.reader is not None else 0),
                 full=reading.reader is not None and reading.reader.full,
             )
             for reading in group.readings

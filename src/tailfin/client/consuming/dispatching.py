@@ -171,7 +171,7 @@ class Dispatcher:
 
     def _enqueue(self, reading: Reading) -> bool:
         cached = reading.cached
-        if reading.in_line or reading.suspended or not cached.waiting or cached.dropped:
+        if reading.in_line or reading.suspended or cached.dropped or not reading.has_messages:
             return False
         if self.orderly and cached.busy:
             return False
@@ -188,7 +188,7 @@ class Dispatcher:
             reading.in_line = False
             if reading.suspended or reading.locked_until < now or (self.orderly and reading.cached.busy):
                 continue
-            portion = reading.cached.take(self._limit())
+            portion = reading.take(self._limit())
             if portion is None:
                 continue
             portion.started = now

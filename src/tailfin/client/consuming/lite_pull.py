@@ -279,8 +279,8 @@ class LitePullConsumer:
             if reading.queue in self._paused:
                 continue
             with group.guard:
-                portion = reading.cached.take(limit)
-                more = bool(reading.cached.waiting)
+                portion = reading.take(limit)
+                more = reading.has_messages
             if portion is None:
                 continue
             self._given.append((reading, portion))

@@ -29,10 +29,10 @@ ANSWERED = (
 
 
 class Sink(Protocol):
-    """Where a reader puts what it reads; called on the event loop."""
+    """Who hears of a reader's news, on the event loop."""
 
-    def arrived(self, messages: list[ReceivedMessage], read_to: int) -> None:
-        """Take messages, in order, and how far the queue is read."""
+    def ready(self) -> None:
+        """Hear that there are messages to take."""
 
     def moved(self, offset: int) -> None:
         """Hear that the queue has no message at the offset asked for, and that reading goes on elsewhere."""
@@ -95,8 +95,18 @@ class QueueReader:
         self._reader.resume()
 
     @property
+    def ready(self) -> int:
+        """Messages that can be taken."""
+        return self._reader.ready
+
+    def take(self) -> list[ReceivedMessage]:
+        """Take what there is. Any thread may call it."""
+        return self._reader.take(TAKEN_AT_ONCE)
+
+    @property
     def read_to(self) -> int | None:
-        """How far the queue is read, if all of it was given to the sink; else None."""
+        """How far the queue is read, if all of it was taken; else None."""
+        # In this order: what arrives in between makes it None, not a promise too much.
         offset = self._reader.offset
         return offset if self._reader.ready == 0 else None
 
@@ -134,10 +144,8 @@ class QueueReader:
     def _news(self) -> None:
         reader = self._reader
         trouble = reader.trouble
-        messages = reader.take(TAKEN_AT_ONCE)
-        if messages:
-            # What follows the last one may have been left out by the filter; `read_to` says it in time.
-            self._sink.arrived(messages, messages[-1].queue_offset + 1)
+        if reader.ready:
+            self._sink.ready()
         if trouble is not None:
             self._decide(*trouble)
             return

@@ -10,7 +10,7 @@ from typing import Any
 
 from tailfin._engine import ReceivedMessage
 from tailfin.broker import names
-from tailfin.client.consuming.cached import CachedQueue
+from tailfin.client.consuming.cached import CachedQueue, Portion
 from tailfin.client.consuming.locking import VALID_S, Locks
 from tailfin.client.consuming.offset_tables import OffsetTable
 from tailfin.client.consuming.offsets import OffsetStore
@@ -42,13 +42,35 @@ class Reading:
         self._loop = asyncio.get_running_loop()
         self._idle: asyncio.Event | None = None
 
-    def arrived(self, messages: list[ReceivedMessage], read_to: int) -> None:
-        """Take messages from the reader; pull no more when they are too far apart."""
-        with self.guard:
-            self.cached.add(messages, read_to)
-            self._held_back = self._spans_too_far()
-            if self._held_back and self.reader is not None:
-                self.reader.pause()
+    @property
+    def has_messages(self) -> bool:
+        """Whether there is something to hand out; with the guard held."""
+        return bool(self.cached.waiting) or (self.reader is not None and self.reader.ready > 0)
+
+    def take(self, limit: int) -> Portion | None:
+        """Hand out the next messages; with the guard held.
+
+        Workers come straight to the engine's reader this way, without the event loop in between.
+        """
+        if not self.cached.waiting and self.reader is not None:
+            messages = self.reader.take()
+            if messages:
+                # What follows the last one may have been left out by the filter; `note_read` comes to it.
+                self._add(messages, messages[-1].queue_offset + 1)
+        return self.cached.take(limit)
+
+    def note_read(self) -> None:
+        """Note how far the queue is read, though nothing there was wanted; with the guard held."""
+        read_to = self.reader.read_to if self.reader is not None else None
+        if read_to is not None:
+            self._add([], read_to)
+
+    def _add(self, messages: list[ReceivedMessage], read_to: int) -> None:
+        self.cached.add(messages, read_to)
+        # Pull no more when what is held is too far apart.
+        self._held_back = self._spans_too_far()
+        if self._held_back and self.reader is not None:
+            self.reader.pause()
 
     def worked(self, left: list[ReceivedMessage]) -> None:
         """Hear that messages are done; any thread may call it."""
@@ -180,11 +202,9 @@ class Readings:
 
     def progress(self) -> dict[Queue, int]:
         """Return how far each queue is done."""
-        for reading in self:
-            read_to = reading.reader.read_to if reading.reader is not None else None
-            if read_to is not None:
-                reading.arrived([], read_to)
         with self._guard:
+            for reading in self:
+                reading.note_read()
             return {queue: reading.cached.commit_offset for queue, reading in self._readings.items()}
 
     async def commit(self) -> None:
@@ -247,7 +267,7 @@ class Readings:
         reading = self._readings[queue] = Reading(queue, offset, self._guard, self._span_max)
         if self._locks is not None:
             reading.locked_until = time.monotonic() + VALID_S
-        reading.reader = self._read(queue, offset, _Arrivals(self, reading, self._offer))
+        reading.reader = self._read(queue, offset, _News(self, reading, self._offer))
 
     def moved(self, reading: Reading, offset: int) -> None:
         """Go on elsewhere: the queue has nothing at the offset it was read from."""
@@ -261,10 +281,10 @@ class Readings:
         reading.worked(left)
 
     def _close(self, reading: Reading) -> None:
-        if reading.reader is not None:
-            reading.reader.close()
-            reading.reader = None
         with self._guard:
+            if reading.reader is not None:
+                reading.reader.close()
+                reading.reader = None
             reading.cached.dropped = True
             reading.cached.clear()
 
@@ -300,19 +320,17 @@ class Readings:
         task.add_done_callback(self._tasks.discard)
 
 
-class _Arrivals:
-    """Puts what a reader reads into its queue's cache."""
+class _News:
+    """Passes a reader's news on."""
 
     def __init__(self, readings: Readings, reading: Reading, offer: Callable[[Reading], None]) -> None:
         self._readings = readings
         self._reading = reading
         self._offer = offer
 
-    def arrived(self, messages: list[ReceivedMessage], read_to: int) -> None:
-        """Take messages."""
-        self._reading.arrived(messages, read_to)
-        if messages:
-            self._offer(self._reading)
+    def ready(self) -> None:
+        """Have messages handed out."""
+        self._offer(self._reading)
 
     def moved(self, offset: int) -> None:
         """Go on elsewhere."""
