@@ -1172,6 +1172,8 @@ class Outbox:
         """Return how many messages are under way."""
     def pending_bytes(self) -> int:
         """Return how many bytes are under way."""
+    def counts(self) -> tuple[int, int]:
+        """Return how many posted messages are stored by now, and how many were given up."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 

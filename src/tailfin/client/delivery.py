@@ -12,7 +12,7 @@ from tailfin.client.errors import UNREACHABLE, MessageRefused, NoBroker, SendTim
 from tailfin.client.letters import Letter, Letters
 from tailfin.client.network import Network
 from tailfin.client.results import SendResult, result_of
-from tailfin.client.retrying import Ended, Try
+from tailfin.client.retrying import ROUTE_CODES, Ended, Try
 from tailfin.client.routes import Route
 from tailfin.wire.codes import ResponseCode
 
@@ -175,6 +175,8 @@ class Delivery:
         self._letters.tried(made.queue.broker, ended, began)
         if ended.code in UNREACHABLE:
             self._loop.call_soon_threadsafe(self._network.mark_unreachable, address)
+        elif ended.code in ROUTE_CODES:
+            self._loop.call_soon_threadsafe(self._network.look_for_routes)
 
     @contextlib.contextmanager
     def _counted(self, count: int) -> Iterator[None]:

@@ -167,6 +167,10 @@ class Network:
         """Return a topic's route if it is in the cache; any thread may ask."""
         return self._routes.known(topic)
 
+    def look_for_routes(self) -> None:
+        """Look soon whether routes have changed: a broker refused what its route allows."""
+        self._routes.look_soon()
+
     async def publish_queues(self, topic: str) -> tuple[Queue, ...]:
         """Return the queues that a topic's messages are sent to."""
         return (await self.publish_route(topic)).publish

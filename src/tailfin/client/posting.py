@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, Literal
 
 from tailfin._engine import Outbox, Parcel, Receipt
 from tailfin.client import names
@@ -12,7 +12,7 @@ from tailfin.client.letters import Letters
 from tailfin.client.messages import Message
 from tailfin.client.network import Network
 from tailfin.client.producer_options import ProducerOptions
-from tailfin.client.retrying import Verdict, pause_before, share_of
+from tailfin.client.retrying import ROUTE_CODES, Verdict, pause_before, share_of
 from tailfin.client.routes import Route
 
 LOOK_AGAIN_S = 1.0
@@ -42,21 +42,22 @@ class Posting:
         self._room = asyncio.Event()
         self._routes: dict[str, Route] = {}
         self._look_again: asyncio.TimerHandle | None = None
-        self._posted = 0
-        self._given_up = 0
         network.carrier.decide(outbox, self._failed)
         network.carrier.watch(outbox, self._room.set)
+
+    def try_post(self, message: Message) -> Receipt | Literal[False] | None:
+        """Hand a message to the engine; False: there is no room; None: its topic has to be opened first."""
+        try:
+            return self._outbox.try_post(message)
+        except ValueError as error:
+            raise MessageRefused(str(error)) from None
 
     async def post(self, message: Message) -> Receipt:
         """Hand a message to the engine; wait while there is no room for it."""
         while True:
             self._room.clear()
-            try:
-                receipt = self._outbox.try_post(message)
-            except ValueError as error:
-                raise MessageRefused(str(error)) from None
+            receipt = self.try_post(message)
             if receipt:
-                self._posted += 1
                 return receipt
             if receipt is None:
                 await self.open(message.topic)
@@ -70,8 +71,7 @@ class Posting:
                 receipt = self._outbox.post(message)
             except ValueError as error:
                 raise MessageRefused(str(error)) from None
-            if receipt:
-                self._posted += 1
+            if receipt is not None:
                 return receipt
             wait_for(self.open(message.topic))
 
@@ -97,11 +97,6 @@ class Posting:
         self._outbox.set_route(self._letters.user_topic(route.topic), fit, wire_topic=route.topic)
         return bool(fit)
 
-    def sent(self, others_under_way: int) -> int:
-        """Return how many messages are stored, as far as is known while others are under way."""
-        pending = max(self._outbox.pending() - others_under_way, 0)
-        return max(self._posted - self._given_up - pending, 0)
-
     def close(self) -> None:
         """Look no more."""
         if self._look_again:
@@ -121,6 +116,8 @@ class Posting:
         if code in UNREACHABLE:
             self._network.mark_unreachable(parcel.address)
             self._look()
+        elif code in ROUTE_CODES:
+            self._network.look_for_routes()
         left = self._seconds - parcel.age
         if self._policy.judge(code, parcel.tries) is Verdict.RETRY and left > 0:
             try:
@@ -137,6 +134,4 @@ class Posting:
                     pause, self._outbox.retry, parcel, address, queue.broker, queue.queue_id, ms
                 )
                 return
-        self._given_up += parcel.count
-        self._letters.counts.add(failed=parcel.count)
         self._outbox.give_up(parcel)

@@ -14,7 +14,7 @@ from tailfin.client.producer_options import ProducerKeywords, split_keywords
 from tailfin.client.production import Production
 from tailfin.client.queues import Queue
 from tailfin.client.receipts import OwnReceipt, PostedReceipt, Receipt
-from tailfin.client.requests import reply_to
+from tailfin.client.requests import near, reply_to
 from tailfin.client.results import ProducerStats, SendResult
 from tailfin.client.transactions import Decision
 
@@ -175,8 +175,8 @@ class Producer:
         """
         running = self.running
         if queue is None and sharding_key is None and select is None and not running.letters.has_hooks:
-            receipt = await running.posting.post(message)
-            return PostedReceipt(receipt, running.letters, self._options.timeout, running.network.carrier)
+            posting = running.posting
+            return PostedReceipt(posting.try_post(message) or await posting.post(message), running)
         letter = running.letters.write(message, Target(queue, sharding_key, select), mode="async")
         return OwnReceipt(await running.delivery.begin(letter))
 
@@ -229,7 +229,8 @@ class Producer:
                 await producer.reply(message, b"2.50")
             ```
         """
-        return await self.send(reply_to(to, body, tags=tags, properties=properties), timeout=timeout)
+        answer = reply_to(to, body, tags=tags, properties=properties)
+        return await self.send(answer, select=near(to), timeout=timeout)
 
     # Transactions
 

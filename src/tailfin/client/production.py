@@ -2,10 +2,12 @@
 
 import asyncio
 import logging
+import socket
 import time
 from collections.abc import Mapping
 
-from tailfin._engine import Outbox
+from tailfin._engine import Outbox, Receipt
+from tailfin.broker.address import local_address
 from tailfin.client import names
 from tailfin.client.delivery import Delivery
 from tailfin.client.errors import SendTimeout
@@ -17,8 +19,8 @@ from tailfin.client.posting import Posting
 from tailfin.client.producer_options import ProducerOptions
 from tailfin.client.queues import Queue
 from tailfin.client.requests import Requests, no_reply
-from tailfin.client.results import ProducerStats, SendResult
-from tailfin.client.retrying import share_of
+from tailfin.client.results import ProducerStats, SendResult, result_of
+from tailfin.client.retrying import STORED, Ended, failure, share_of
 from tailfin.client.routes import Route
 from tailfin.client.trace import Tracer
 from tailfin.client.transactions import Transactions
@@ -80,12 +82,22 @@ class Production:
             await self._tracer.stop()
         await self.network.stop()
 
+    def outcome(self, receipt: Receipt) -> SendResult:
+        """Return the result of a receipt that is done, or raise what it came to."""
+        topic = self.letters.user_topic(receipt.topic)
+        code = receipt.code
+        if code in STORED:
+            return result_of(receipt, topic)
+        queue = Queue(topic, receipt.broker, receipt.queue_id)
+        raise failure(Ended(code or 0, receipt.remark, 0.0), queue, receipt.tries, self.options.timeout)
+
     def stats(self) -> ProducerStats:
         """Return what was done since the start, and what is under way."""
         counts = self.letters.counts
+        stored, given_up = self.outbox.counts()
         return ProducerStats(
-            sent=counts.sent + self.posting.sent(self.delivery.under_way),
-            failed=counts.failed,
+            sent=counts.sent + stored,
+            failed=counts.failed + given_up,
             retried=counts.retried,
             pending=self.outbox.pending(),
             pending_bytes=self.outbox.pending_bytes(),
@@ -166,5 +178,16 @@ def outbox_options(group: str, network: Network, options: ProducerOptions) -> di
         "default_queues": options.default_queues,
         "unit_mode": bool(network.options.unit),
         "instance_id": network.options.namespace or "",
-        "client_ip": network.client_id.partition("@")[0],
+        "client_ip": _ip(network.client_id.partition("@")[0]),
     }
+
+
+def _ip(host: str) -> str:
+    """Return an address for message ids; a host may call itself whatever it likes."""
+    for family in (socket.AF_INET, socket.AF_INET6):
+        try:
+            socket.inet_pton(family, host)
+        except OSError:
+            continue
+        return host
+    return local_address()

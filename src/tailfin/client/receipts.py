@@ -3,14 +3,13 @@
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Generator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tailfin._engine import Receipt as EngineReceipt
-from tailfin.client.carrying import Carrier
-from tailfin.client.letters import Letters
-from tailfin.client.queues import Queue
-from tailfin.client.results import SendResult, result_of
-from tailfin.client.retrying import STORED, Ended, failure
+from tailfin.client.results import SendResult
+
+if TYPE_CHECKING:
+    from tailfin.client.production import Production
 
 
 class Receipt(ABC):
@@ -37,13 +36,11 @@ class Receipt(ABC):
 class PostedReceipt(Receipt):
     """Of a message that travels with others."""
 
-    __slots__ = ("_carrier", "_ended", "_letters", "_receipt", "_seconds")
+    __slots__ = ("_ended", "_production", "_receipt")
 
-    def __init__(self, receipt: EngineReceipt, letters: Letters, seconds: float, carrier: Carrier) -> None:
+    def __init__(self, receipt: EngineReceipt, production: "Production") -> None:
         self._receipt = receipt
-        self._letters = letters
-        self._seconds = seconds
-        self._carrier = carrier
+        self._production = production
         self._ended: asyncio.Task[None] | None = None
 
     @property
@@ -55,9 +52,9 @@ class PostedReceipt(Receipt):
         if not self._receipt.done:
             # One task, however many wait: the engine tells of a receipt once.
             if self._ended is None:
-                self._ended = asyncio.create_task(self._carrier.done(self._receipt))
+                self._ended = asyncio.create_task(self._production.network.carrier.done(self._receipt))
             yield from asyncio.shield(self._ended).__await__()
-        return outcome(self._receipt, self._letters, self._seconds)
+        return self._production.outcome(self._receipt)
 
 
 class OwnReceipt(Receipt):
@@ -76,13 +73,3 @@ class OwnReceipt(Receipt):
     def __await__(self) -> Generator[Any, None, SendResult]:
         results = yield from asyncio.shield(self.task).__await__()
         return results[0]
-
-
-def outcome(receipt: EngineReceipt, letters: Letters, seconds: float) -> SendResult:
-    """Return the result of a receipt that is done, or raise what it came to."""
-    topic = letters.user_topic(receipt.topic)
-    code = receipt.code
-    if code in STORED:
-        return result_of(receipt, topic)
-    queue = Queue(topic, receipt.broker, receipt.queue_id)
-    raise failure(Ended(code or 0, receipt.remark, 0.0), queue, receipt.tries, seconds)

@@ -2,11 +2,13 @@
 
 import asyncio
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tailfin.client.errors import ClientError, RequestTimeout
+from tailfin.client.letters import Select
 from tailfin.client.messages import Message, ReceivedMessage, read_message, with_properties
 from tailfin.client.names import REPLY_SUFFIX
+from tailfin.client.queues import Queue
 from tailfin.message import encode_record
 from tailfin.wire.codes import ResponseCode
 from tailfin.wire.frame import Frame
@@ -71,6 +73,15 @@ def reply_to(
     if ttl := to.property(TTL):
         marks[TTL] = ttl
     return Message(cluster + REPLY_SUFFIX, body, tags=tags, properties={**(properties or {}), **marks})
+
+
+def near(to: ReceivedMessage) -> Select:
+    """Return a selector of a queue on the broker that has the request: it surely knows who asked."""
+
+    def select(queues: Sequence[Queue], message: Message) -> Queue:
+        return next((each for each in queues if each.broker == to.broker), queues[0])
+
+    return select
 
 
 def _pushed(request: Frame) -> ReceivedMessage:

@@ -33,6 +33,11 @@ RETRY_CODES = frozenset(
 )
 """Refusals that another broker may not share."""
 
+ROUTE_CODES = frozenset(
+    {ResponseCode.TOPIC_NOT_EXIST, ResponseCode.NO_PERMISSION, ResponseCode.SERVICE_NOT_AVAILABLE}
+)
+"""Refusals of a broker whose route has changed, perhaps."""
+
 
 class Verdict(Enum):
     """What follows a try."""

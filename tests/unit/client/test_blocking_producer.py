@@ -119,6 +119,10 @@ if not child:
         producer.send(tailfin.Message("forked", b"lost"))
     except tailfin.ClientError as error:
         print(error, flush=True)
+    try:
+        producer.send_soon(tailfin.Message("forked", b"lost")).result(timeout=20)
+    except tailfin.ClientError as error:
+        print(error, flush=True)
     with tailfin.Producer("shop", nameserver=sys.argv[1]) as own:
         own.send(tailfin.Message("forked", b"child"))
     os._exit(0)
@@ -134,4 +138,5 @@ def test_a_forked_child_makes_its_own_producer(running: Cluster) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=25)
     assert (done.stderr, done.returncode) == ("", 0)
     assert "started before a fork: make a new one" in done.stdout
+    assert "forked" in done.stdout.splitlines()[1]
     until(lambda: bodies(running, "forked") == [b"before", b"child", b"parent"])

@@ -393,3 +393,12 @@ def test_a_stop_waits_for_what_is_under_way(running: Cluster) -> None:
         assert (await sending).status is SendStatus.SEND_OK
 
     check()
+
+
+def test_a_host_may_have_any_name(running: Cluster) -> None:
+    @in_loop
+    async def check() -> None:
+        async with Producer("shop", nameserver=running.namesrv, host="till-3.shop") as producer:
+            assert len((await producer.send(Message("named", b"x"))).message_id) == 32
+
+    check()

@@ -202,6 +202,8 @@ impl Parcel {
     fn complete(&self, mut state: parking_lot::MutexGuard<'_, State>) {
         if self.manner == Manner::Posted {
             state.load = None;
+            let is_stored = state.fate.as_ref().is_some_and(|fate| fate.is_stored());
+            self.outbox.room().count(state.count, is_stored);
         }
         let (bytes, count) = (state.bytes, state.count);
         let watchers = std::mem::take(&mut state.watchers);

@@ -1,6 +1,6 @@
 //! How much may be under way, and waiting for that to end.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
@@ -14,6 +14,9 @@ pub struct Room {
     is_wanted: AtomicBool,
     sleepers: Mutex<usize>,
     changed: Condvar,
+    /// Posted messages that are stored, and those that were given up.
+    stored: AtomicU64,
+    given_up: AtomicU64,
 }
 
 impl Room {
@@ -26,7 +29,20 @@ impl Room {
             is_wanted: AtomicBool::new(false),
             sleepers: Mutex::new(0),
             changed: Condvar::new(),
+            stored: AtomicU64::new(0),
+            given_up: AtomicU64::new(0),
         }
+    }
+
+    /// Count posted messages that have come to their end.
+    pub fn count(&self, messages: u32, are_stored: bool) {
+        let counter = if are_stored { &self.stored } else { &self.given_up };
+        counter.fetch_add(messages.into(), Ordering::Relaxed);
+    }
+
+    /// Posted messages that are stored, and those that were given up.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.stored.load(Ordering::Relaxed), self.given_up.load(Ordering::Relaxed))
     }
 
     /// Take room for a message; one always fits into an empty room.

@@ -183,6 +183,11 @@ impl Outbox {
         self.0.room().bytes()
     }
 
+    /// Posted messages that are stored, and those that were given up.
+    fn counts(&self) -> (u64, u64) {
+        self.0.room().counts()
+    }
+
     fn __eq__(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }

@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from tailfin.client import producer as asynchronous
 from tailfin.client.blocking.portal import Portal
@@ -12,11 +12,13 @@ from tailfin.client.errors import ClientStopped
 from tailfin.client.letters import Select, Target
 from tailfin.client.messages import Message, ReceivedMessage
 from tailfin.client.producer_options import ProducerKeywords
-from tailfin.client.production import Production
 from tailfin.client.queues import Queue
 from tailfin.client.receipts import OwnReceipt
 from tailfin.client.results import ProducerStats, SendResult
 from tailfin.client.transactions import Decision
+
+if TYPE_CHECKING:
+    from tailfin.client.production import Production
 
 T = TypeVar("T")
 
@@ -37,7 +39,7 @@ class Producer:
 
     def __init__(self, group: str, **keywords: Unpack[ProducerKeywords]) -> None:
         self._core = asynchronous.Producer(group, **keywords)
-        self._portal: Portal | None = None
+        self._state: tuple[Portal, Production] | None = None
 
     @property
     def group(self) -> str:
@@ -46,7 +48,7 @@ class Producer:
 
     def start(self) -> None:
         """Begin; `with` does it."""
-        if self._portal is not None:
+        if self._state is not None:
             return
         portal = Portal.open()
         try:
@@ -54,12 +56,13 @@ class Producer:
         except BaseException:
             portal.close()
             raise
-        self._portal = portal
+        self._state = portal, self._core.running
 
     def stop(self) -> None:
         """Wait for what is under way, up to `stop_timeout`, say goodbye and close; `with` does it."""
-        portal, self._portal = self._portal, None
-        if portal is not None:
+        state, self._state = self._state, None
+        if state is not None:
+            portal, _ = state
             try:
                 portal.call(self._core.stop())
             finally:
@@ -84,7 +87,10 @@ class Producer:
         timeout: float | None = None,
     ) -> SendResult:
         """Send a message and wait until a broker has acknowledged it; see `tailfin.aio.Producer.send`."""
-        portal, running = self._running()
+        if self._state is None:
+            raise _not_running()
+        portal, running = self._state
+        portal.check()
         letter = running.letters.write(message, Target(queue, sharding_key, select, timeout))
         return running.delivery.deliver_here(letter, portal.call)[0]
 
@@ -110,10 +116,11 @@ class Producer:
             results = [receipt.result() for receipt in receipts]
             ```
         """
-        portal, running = self._running()
+        if self._state is None:
+            raise _not_running()
+        portal, running = self._state
         if queue is None and sharding_key is None and select is None and not running.letters.has_hooks:
-            receipt = running.posting.post_here(message, portal.call)
-            return PostedReceipt(receipt, running.letters, running.options.timeout)
+            return PostedReceipt(running.posting.post_here(message, portal.call), running)
         letter = running.letters.write(message, Target(queue, sharding_key, select), mode="async")
         return ForwardedReceipt(OwnReceipt(portal.call(running.delivery.begin(letter))), portal)
 
@@ -237,14 +244,12 @@ class Producer:
         """Return the queues that messages of a topic are sent to."""
         return self._call(self._core.queues(topic))
 
-    def _running(self) -> tuple[Portal, Production]:
-        if self._portal is None:
-            raise ClientStopped("the producer is not running: call start(), or use it in a `with` block")
-        self._portal.check()
-        return self._portal, self._core.running
-
     def _call(self, work: Coroutine[Any, Any, T]) -> T:
-        if self._portal is None:
+        if self._state is None:
             work.close()
-            raise ClientStopped("the producer is not running: call start(), or use it in a `with` block")
-        return self._portal.call(work)
+            raise _not_running()
+        return self._state[0].call(work)
+
+
+def _not_running() -> ClientStopped:
+    return ClientStopped("the producer is not running: call start(), or use it in a `with` block")

@@ -5,8 +5,8 @@ from abc import ABC, abstractmethod
 
 from tailfin._engine import Receipt as EngineReceipt
 from tailfin.client.blocking.portal import Portal
-from tailfin.client.letters import Letters
-from tailfin.client.receipts import OwnReceipt, outcome
+from tailfin.client.production import Production
+from tailfin.client.receipts import OwnReceipt
 from tailfin.client.results import SendResult
 
 
@@ -40,12 +40,11 @@ class Receipt(ABC):
 class PostedReceipt(Receipt):
     """Of a message that travels with others."""
 
-    __slots__ = ("_letters", "_receipt", "_seconds")
+    __slots__ = ("_production", "_receipt")
 
-    def __init__(self, receipt: EngineReceipt, letters: Letters, seconds: float) -> None:
+    def __init__(self, receipt: EngineReceipt, production: Production) -> None:
         self._receipt = receipt
-        self._letters = letters
-        self._seconds = seconds
+        self._production = production
 
     @property
     def done(self) -> bool:
@@ -56,7 +55,7 @@ class PostedReceipt(Receipt):
         """Wait until the message is stored, and return its result."""
         if not self._receipt.wait(timeout):
             raise TimeoutError(f"the message is still on its way after {timeout:g} s")
-        return outcome(self._receipt, self._letters, self._seconds)
+        return self._production.outcome(self._receipt)
 
 
 class ForwardedReceipt(Receipt):
