@@ -35,6 +35,7 @@ class Client:
         hooks: called in this order; one that signs must be the last.
         tls: speak TLS to every server.
         kind: header encoding of requests; `POP_MESSAGE` and its like need JSON.
+        silent_seconds: a connection that says nothing for so long while somebody waits is taken for dead.
         lost: told the address of a server whose connection ended before `disconnect` or `stop`.
     """
 
@@ -47,6 +48,7 @@ class Client:
         kind: int = JSON,
         connect_seconds: float = 3.0,
         idle_seconds: float = 120.0,
+        silent_seconds: float = 2.0,
         lost: Callable[[str], None] | None = None,
     ) -> None:
         self._handlers = handlers or {}
@@ -55,6 +57,7 @@ class Client:
         self._kind = kind
         self._connect_seconds = connect_seconds
         self._idle_seconds = idle_seconds
+        self._silent_seconds = silent_seconds
         self._lost = lost
         self._connections: dict[str, Connection] = {}
         self._opening: dict[str, asyncio.Task[Connection]] = {}
@@ -87,10 +90,12 @@ class Client:
                 RPC_SEND_TO_CHANNEL_FAILED.
         """
         request = self._request(address, code, header, fields, body)
+        began = asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout(timeout):
                 response = await self._exchange(address, request)
         except TimeoutError:
+            self._give_up_silent(address, began)
             remark = f"no answer from {address} to request {int(code)} within {timeout:g} s"
             raise RemotingError(ResponseCode.RPC_TIME_OUT, remark) from None
         for hook in self._hooks:
@@ -160,6 +165,15 @@ class Client:
             connection.leaving = True
             self._connections.pop(address, None)
         return response
+
+    def _give_up_silent(self, address: str, began: float) -> None:
+        # Its other end may be gone for good, without a word: then no request would ever get through again.
+        connection = self._connections.get(address)
+        if connection is None or not connection.usable:
+            return
+        if connection.silence(began) >= self._silent_seconds:
+            log.warning("the connection to %s has gone silent: the next request opens another", address)
+            connection.abort()
 
     async def _connection(self, address: str) -> Connection:
         found = self._connections.get(address)

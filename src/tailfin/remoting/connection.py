@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import logging
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from typing import cast
 
@@ -39,6 +40,8 @@ class Connection(asyncio.Protocol):
         self._waiting: dict[int, asyncio.Future[Frame]] = {}
         self._writable = asyncio.Event()
         self._last_used = self._loop.time()
+        self._last_heard = -math.inf
+        self._unheard: float | None = None
         self._idle_check: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self.closed: asyncio.Future[None] = self._loop.create_future()
@@ -70,10 +73,25 @@ class Connection(asyncio.Protocol):
         finally:
             self._waiting.pop(frame.opaque, None)
 
+    def silence(self, since: float) -> float:
+        """Return for how long others have been waiting in vain, now that a call has that began at `since`.
+
+        Short waits one after the other count as one, if nothing at all was heard meanwhile.
+        """
+        if self._last_heard >= since:
+            return 0.0
+        self._unheard = since if self._unheard is None else min(since, self._unheard)
+        return self._loop.time() - self._unheard
+
     def close(self) -> None:
         """End the connection; what still waits for a response fails."""
         if self._transport is not None:
             self._transport.close()
+
+    def abort(self) -> None:
+        """End the connection at once, whatever is still to be sent."""
+        if self._transport is not None:
+            self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin (called by asyncio)."""
@@ -105,7 +123,8 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take every complete frame (called by asyncio)."""
-        self._last_used = self._loop.time()
+        self._last_used = self._last_heard = self._loop.time()
+        self._unheard = None
         received = self._received
         received += data
         at = 0

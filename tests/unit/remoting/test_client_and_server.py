@@ -162,6 +162,32 @@ async def test_oneway_requests_arrive_and_are_not_answered() -> None:
         )
 
 
+@pytest.mark.parametrize(("silent_seconds", "connections"), [(0.05, 2), (60.0, 1)])
+@in_loop
+async def test_a_connection_that_has_gone_silent_is_replaced(
+    silent_seconds: float, connections: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    accepted: list[asyncio.StreamWriter] = []
+
+    async def hear_and_say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        accepted.append(writer)
+        await reader.read()
+
+    server = await asyncio.start_server(hear_and_say_nothing, "127.0.0.1", 0)
+    address = "{}:{}".format(*server.sockets[0].getsockname())
+    client = Client(silent_seconds=silent_seconds)
+    for _ in range(2):
+        with pytest.raises(RemotingError, match="no answer"):
+            await client.call(address, Code.GET_MAX_OFFSET, timeout=0.2)
+    await client.stop()
+    for writer in accepted:
+        writer.close()
+    server.close()
+
+    assert len(accepted) == connections
+    assert ("gone silent" in caplog.text) == (connections == 2)
+
+
 @pytest.mark.shows("RM-24")
 @in_loop
 async def test_a_handler_may_answer_later() -> None:

@@ -64,6 +64,8 @@ pub struct Link {
     /// Requests that a server which goes away did not serve.
     pub refused: Vec<Order>,
     heard: Instant,
+    /// When the first request was sent that timed out while nothing at all was heard.
+    unheard: Option<Instant>,
     used: Instant,
 }
 
@@ -82,6 +84,7 @@ impl Link {
             leaving: false,
             refused: Vec::new(),
             heard: now,
+            unheard: None,
             used: now,
         }
     }
@@ -132,7 +135,7 @@ impl Link {
                 Got::Nothing => return Ok(Next::Wait),
                 Got::Bytes { count, drained } => {
                     self.input.filled(count);
-                    (self.heard, self.used) = (now, now);
+                    (self.heard, self.unheard, self.used) = (now, None, now);
                     self.receive(bytes_max, bump).map_err(|Malformed(what)| {
                         format!("{} sent something that is no RocketMQ frame: {what}", self.address)
                     })?;
@@ -174,7 +177,10 @@ impl Link {
         late.sort_by_key(|pending| pending.order.opaque);
         for each in late {
             if each.since >= heard {
-                silent = silent.max(Some(now - each.since));
+                // Short tries one after the other tell as much as a long one.
+                let first = self.unheard.map_or(each.since, |first| first.min(each.since));
+                self.unheard = Some(first);
+                silent = Some(now - first);
             }
             let failure = time_out(&self.address, now - each.since);
             each.order.waiter.done(Outcome::Failed(failure));

@@ -228,6 +228,25 @@ fn a_request_without_an_answer_times_out_and_the_next_one_is_served() {
 }
 
 #[test]
+fn short_tries_on_a_connection_that_has_gone_silent_open_another() {
+    let (address, server) = served(|listener| {
+        let mut silent = Peer::accept(&listener);
+        while silent.next().is_some() {}
+        let mut peer = Peer::accept(&listener);
+        let opaque = peer.next().unwrap().opaque;
+        peer.answer(opaque, 0, b"back");
+    });
+    let desk = Desk::new(config(), &address);
+    loop {
+        desk.ask(b"try", Duration::from_millis(500));
+        if desk.told() == Told::Answered(0, b"back".to_vec()) {
+            break;
+        }
+    }
+    server.join().unwrap();
+}
+
+#[test]
 fn requests_of_a_lost_connection_fail_and_the_next_one_opens_another() {
     let (address, server) = served(|listener| {
         let mut peer = Peer::accept(&listener);
