@@ -74,25 +74,21 @@ class QueueReader:
         self._troubled = False
         self._paused = False
         self._limits = options["max_messages"], options["max_bytes"]
-        self._reader = Reader(
-            network.carrier.courier,
-            self._address,
-            group=group,
-            topic=queue.topic,
-            broker=queue.broker,
-            queue_id=queue.queue_id,
-            offset=offset,
-            expression=subscription.sub_string or "*",
-            expression_type=subscription.expression_type or "TAG",
-            sub_version=subscription.sub_version,
+        self._wanted: dict[str, Any] = {
+            "group": group,
+            "topic": queue.topic,
+            "broker": queue.broker,
+            "queue_id": queue.queue_id,
+            "expression": subscription.sub_string or "*",
+            "expression_type": subscription.expression_type or "TAG",
+            "sub_version": subscription.sub_version,
             # Members that subscribe differently thus get what each asked for, whatever the broker remembers.
-            send_expression=True,
-            tags=subscription.tags_set or None,
-            namespace=network.options.namespace,
+            "send_expression": True,
+            "tags": subscription.tags_set or None,
+            "namespace": network.options.namespace,
             **options,
-        )
-        network.carrier.watch(self._reader, self._news)
-        self._reader.resume()
+        }
+        self._reader = self._open(offset)
 
     @property
     def ready(self) -> int:
@@ -141,6 +137,12 @@ class QueueReader:
         self._network.carrier.forget(self._reader)
         self._reader.close()
 
+    def _open(self, offset: int) -> Reader:
+        reader = Reader(self._network.carrier.courier, self._address, offset=offset, **self._wanted)
+        self._network.carrier.watch(reader, self._news)
+        reader.resume()
+        return reader
+
     def _news(self) -> None:
         reader = self._reader
         trouble = reader.trouble
@@ -166,6 +168,13 @@ class QueueReader:
         if verdict.next is Next.PULL and self._choose_broker(self._reader.suggested_broker_id):
             # The broker sent us to another of its members.
             self._reader.resume(address=self._address)
+            return
+        if code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED and self._wanted.get("lite"):
+            # Brokers of generation 4 do not know the request of lite pull consumers: all use the same one.
+            self._wanted["lite"] = False
+            offset = self._reader.offset
+            self.close()
+            self._reader = self._open(offset)
             return
         if code < 0:
             self._network.mark_unreachable(self._address)
