@@ -40,6 +40,7 @@ class Broker:
     output: Path
     helpers: list[subprocess.Popen[bytes]] = field(default_factory=list)
     started: float = 0.0
+    namesrv: str = ""
 
     @property
     def pid(self) -> int:
@@ -117,7 +118,7 @@ def _official(home: Path, settings: Settings) -> Broker:
     began = time.monotonic()
     process = _java(home / "broker", "broker.BrokerStartup", conf, JAVA_FLAGS)
     output = home / "broker/output"
-    return Broker("official", f"{LOOPBACK}:{port}", process, output, [helper], began)
+    return Broker("official", f"{LOOPBACK}:{port}", process, output, [helper], began, f"{LOOPBACK}:{namesrv}")
 
 
 def _java(home: Path, main: str, conf: Settings, flags: tuple[str, ...]) -> subprocess.Popen[bytes]:
@@ -135,7 +136,7 @@ def _java(home: Path, main: str, conf: Settings, flags: tuple[str, ...]) -> subp
     defines = [f"-D{key}={value}" for key, value in properties.items()]
     start = ["-cp", f"{target}/classes:{target}/lib/*", f"org.apache.rocketmq.{main}"]
     environment = os.environ | {"ROCKETMQ_HOME": str(home), "LD_PRELOAD": str(java_programs.loopback_shim())}
-    return _start(["java", *flags, *defines, *start, "-c", str(home / "server.conf")], home, environment)
+    return launch(["java", *flags, *defines, *start, "-c", str(home / "server.conf")], home, environment)
 
 
 def _tailfin(home: Path, settings: Settings) -> Broker:
@@ -144,8 +145,9 @@ def _tailfin(home: Path, settings: Settings) -> Broker:
     ports = ["--port", str(namesrv), "--broker-port", str(port)]
     command = [sys.executable, "-m", "tailfin", "start", "--data", str(home / "store"), *ports, *sets]
     began = time.monotonic()
-    process = _start(command, home, dict(os.environ))
-    return Broker("tailfin", f"{LOOPBACK}:{port}", process, home / "output", started=began)
+    process = launch(command, home, dict(os.environ))
+    names = f"{LOOPBACK}:{namesrv}"
+    return Broker("tailfin", f"{LOOPBACK}:{port}", process, home / "output", started=began, namesrv=names)
 
 
 def _limit(home: Path, settings: Settings) -> Broker:
@@ -165,10 +167,10 @@ def _limit(home: Path, settings: Settings) -> Broker:
         str(home),
     ]
     began = time.monotonic()
-    return Broker("limit", address, _start(command, home, dict(os.environ)), home / "output", started=began)
+    return Broker("limit", address, launch(command, home, dict(os.environ)), home / "output", started=began)
 
 
-def _start(command: list[str], home: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+def launch(command: list[str], home: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
     with (home / "output").open("wb") as output:
         return subprocess.Popen(
             command,

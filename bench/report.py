@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.broker_rows import BROKER_LIMIT, BROKER_ROWS, BROKER_SECTIONS
+from bench.client_rows import CLIENT_ROWS, CLIENT_SECTIONS
 from bench.delay_rows import DELAY_ROWS
 from bench.rows import LIMIT, ROWS, SECTIONS, Pick, Row
 
@@ -93,7 +94,7 @@ class Comparison:
 def compare(results: Sequence[Result]) -> list[Comparison]:
     """Put the figures of each row side by side; rows without a figure are left out."""
     found = []
-    for row in (*BROKER_ROWS, *DELAY_ROWS, *ROWS):
+    for row in (*BROKER_ROWS, *DELAY_ROWS, *CLIENT_ROWS, *ROWS):
         mine = [result for result in results if result["case"] == row.case]
         figure = _value(mine, row.figure, row)
         if figure is not None:
@@ -126,7 +127,7 @@ def render(results: Sequence[Result], command: str, *, goals_only: bool = False)
         return "No run has been recorded yet.\n"
     comparisons = [each for each in compare(results) if each.met is not None or not goals_only]
     lines = [*_origin(results, command), ""]
-    for section, (peer, figure) in (BROKER_SECTIONS | SECTIONS).items():
+    for section, (peer, figure) in (BROKER_SECTIONS | CLIENT_SECTIONS | SECTIONS).items():
         rows = [comparison for comparison in comparisons if comparison.row.section == section]
         if not rows:
             continue

@@ -1,4 +1,4 @@
-"""Measure broker and log store beside the official ones, and keep the figures.
+"""Measure broker, Python client and log store beside their peers, and keep the figures.
 
     python -m bench.run [--quick] [--only CASE] [--rounds N] [--dir DIR] [--json]
     python -m bench.run --render
@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench import broker_cases, cases, delay_cases, machine, report
+from bench import broker_cases, cases, client_cases, delay_cases, machine, report
 from bench.sides import BenchError, Figures
 
 ROOT = Path(__file__).parents[1]
@@ -27,7 +27,7 @@ QUICK_RESULTS = ROOT / ".build/bench"
 COMMAND = "make bench"
 QUICK_GIB = 3
 BUSY = 0.7
-CASES = (*broker_cases.CASES, *delay_cases.CASES, *cases.STORE_CASES)
+CASES = (*broker_cases.CASES, *delay_cases.CASES, *client_cases.CASES, *cases.STORE_CASES)
 
 
 def main() -> int:
@@ -46,7 +46,8 @@ def main() -> int:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="bench/run.py", description="Measure beside the official broker and store."
+        prog="bench/run.py",
+        description="Measure beside the official broker and store, and other Python clients.",
     )
     parser.add_argument("--quick", action="store_true", help="small counts and one round; nothing is kept")
     parser.add_argument("--only", action="append", metavar="CASE", help="a case, or the first word of some")

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -85,10 +85,10 @@ class MemoryWatch(threading.Thread):
         self.join()
 
 
-def run(command: Sequence[str]) -> list[Figures]:
+def run(command: Sequence[str], environment: Mapping[str, str] | None = None) -> list[Figures]:
     """Run a program to its end; return its lines, each with what the whole process used."""
     with tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=errors)
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=errors)
         watchdog = threading.Timer(RUN_SECONDS_MAX, process.kill)
         watchdog.start()
         try:
