@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Hashable
 
 from tailfin._engine import Courier, Outbox, Parcel, Reader, Receipt
@@ -9,6 +10,9 @@ from tailfin.client.options import ClientOptions
 from tailfin.wire.frame import FRAME_BYTES_MAX
 
 log = logging.getLogger("tailfin.client")
+
+GATHER_S = 0.001
+GATHER_OVER = 3
 
 
 class Carrier:
@@ -23,6 +27,17 @@ class Carrier:
         self._courier: Courier | None = None
         self._watched: dict[Hashable, Callable[[], None]] = {}
         self._deciders: dict[Outbox, Callable[[Parcel], None]] = {}
+        self._gathers = False
+        self._takes = 0
+        self._window_end = 0.0
+        self._pause: asyncio.TimerHandle | None = None
+
+    def gather(self) -> None:
+        """Let news gather for a millisecond while they come faster than a few in that time.
+
+        That is for readers: messages that arrive meanwhile wait in the engine, and are taken together.
+        """
+        self._gathers = True
 
     @property
     def courier(self) -> Courier:
@@ -60,6 +75,9 @@ class Carrier:
         """Wait up to `drain` seconds for what is under way, and close the connections."""
         if self._courier is not None:
             await asyncio.to_thread(self._courier.stop, drain)
+            if self._pause is not None:
+                self._pause.cancel()
+            self._gathers = False
             self._take()
             asyncio.get_running_loop().remove_reader(self._courier.fileno())
         self._watched.clear()
@@ -67,12 +85,27 @@ class Carrier:
 
     def _take(self) -> None:
         assert self._courier is not None, "its descriptor was readable"
+        if self._gathers and self._come_fast():
+            loop = asyncio.get_running_loop()
+            loop.remove_reader(self._courier.fileno())
+            self._pause = loop.call_later(GATHER_S, self._listen)
         for noticed in self._courier.take():
             # One that fails must not keep the news from the others.
             try:
                 self._tell(noticed)
             except Exception:
                 log.exception("news of %r could not be dealt with", noticed)
+
+    def _listen(self) -> None:
+        self._pause = None
+        asyncio.get_running_loop().add_reader(self.courier.fileno(), self._take)
+
+    def _come_fast(self) -> bool:
+        now = time.monotonic()
+        if now > self._window_end:
+            self._takes, self._window_end = 0, now + GATHER_S
+        self._takes += 1
+        return self._takes > GATHER_OVER
 
     def _tell(self, noticed: Reader | Receipt | Parcel | Outbox) -> None:
         if isinstance(noticed, Parcel):

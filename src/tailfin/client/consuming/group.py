@@ -81,6 +81,7 @@ class Group:
         self.group = wrap(client.namespace, group)
         self.handlers = handlers
         self.network = Network(client)
+        self.network.carrier.gather()
         self.guard = threading.Lock()
         self.subscriptions: dict[str, SubscriptionData] = {}
         self.broadcast = broadcast

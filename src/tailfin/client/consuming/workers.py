@@ -1,6 +1,7 @@
 """Workers: threads that call functions, or tasks that await coroutines."""
 
 import asyncio
+import contextlib
 import logging
 import threading
 import time
@@ -85,11 +86,13 @@ class ThreadWorkers:
     def _portion(self, reading: Reading, portion: Portion) -> None:
         dispatcher = self.dispatcher
         failures: list[Failure] = []
+        following = calls_of(portion, dispatcher.batch_size)
         calls, begun = 0, portion.started
         now = begun
         while not dispatcher.stopping or not calls:
-            given = next_call(portion, dispatcher.batch_size)
-            if given is None:
+            try:
+                given = following()
+            except IndexError:
                 break
             calls += 1
             error: BaseException | None = None
@@ -163,11 +166,13 @@ class TaskWorkers:
     async def _portion(self, reading: Reading, portion: Portion) -> None:
         dispatcher = self.dispatcher
         failures: list[Failure] = []
+        following = calls_of(portion, dispatcher.batch_size)
         calls, begun = 0, portion.started
         now = begun
         while not dispatcher.stopping or not calls:
-            given = next_call(portion, dispatcher.batch_size)
-            if given is None:
+            try:
+                given = following()
+            except IndexError:
                 break
             calls += 1
             error: BaseException | None = None
@@ -190,17 +195,17 @@ class TaskWorkers:
         dispatcher.finished(reading, portion, failures)
 
 
-def next_call(portion: Portion, batch_size: int) -> Any:  # noqa: ANN401  # a message, or a list of them
-    """Take what the next call of a handler gets; None: nothing is left."""
-    try:
-        if batch_size == 1:
-            return portion.todo.popleft()
-        batch = [portion.todo.popleft()]
-    except IndexError:
-        return None
-    try:
-        while len(batch) < batch_size:
-            batch.append(portion.todo.popleft())
-    except IndexError:
-        pass
+def calls_of(portion: Portion, batch_size: int) -> Callable[[], Any]:
+    """Return what gives each call of a handler its messages, one or a list; IndexError: nothing is left."""
+    take = portion.todo.popleft
+    if batch_size == 1:
+        return take
+
+    def batch() -> list[Any]:
+        messages = [take()]
+        with contextlib.suppress(IndexError):
+            while len(messages) < batch_size:
+                messages.append(take())
+        return messages
+
     return batch
