@@ -35,6 +35,7 @@ class Standing:
         self._known_to: set[str] = set()
         self._troubled: set[str] = set()
         self._wanted = asyncio.Event()
+        self._under_way: set[asyncio.Task[None]] = set()
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -74,6 +75,9 @@ class Standing:
 
     async def goodbye(self, member: "Member") -> None:
         """Tell every broker that a member is gone; one that is not reached will find out."""
+        # Whoever is hearing of the member just now has to hear that it is gone as well.
+        if self._under_way:
+            await asyncio.wait(self._under_way, timeout=GOODBYE_S)
         mine = member.heartbeat()
         header = UnregisterClientRequestHeader(
             client_id=self._network.client_id,
@@ -107,7 +111,11 @@ class Standing:
                 await self._beat_to(self._brokers() - self._known_to)
 
     async def _beat_to(self, addresses: set[str]) -> None:
-        await asyncio.gather(*(self._beat_one(address) for address in addresses))
+        beats = [asyncio.create_task(self._beat_one(address)) for address in addresses]
+        self._under_way.update(beats)
+        for beat in beats:
+            beat.add_done_callback(self._under_way.discard)
+        await asyncio.gather(*beats)
 
     async def _beat_one(self, address: str) -> None:
         network = self._network

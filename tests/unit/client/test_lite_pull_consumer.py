@@ -32,8 +32,16 @@ async def test_a_poll_returns_messages_in_the_order_of_their_queue(running: Clus
         found = await polled(consumer, 30)
         assert [message.body for message in found] == bodies(30)
         assert {message.queue for message in found} == {queue}
-        await send(producer, topic, bodies(9, 30), queue=queue)
-        await until(lambda: consumer.stats().queues[queue].cached >= 9, "the next messages")
+
+
+@in_loop
+async def test_a_poll_returns_no_more_than_its_limit(running: Cluster) -> None:
+    topic = fresh("T")
+    queue = (await made(running, topic))[0]
+    options = quick_pull(running, subscribe={topic: "*"}, consume_from="first")
+    async with sender(running) as producer, LitePullConsumer(fresh("G"), **options) as consumer:
+        await send(producer, topic, bodies(9), queue=queue)
+        await until(lambda: sum(each.cached for each in consumer.stats().queues.values()) == 9, "messages")
         assert len(await consumer.poll(5, limit=4)) == 4
 
 
