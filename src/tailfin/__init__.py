@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tailfin.client.blocking.producer import Producer as Producer
     from tailfin.client.blocking.pull_consumer import PullConsumer as PullConsumer
     from tailfin.client.blocking.push_consumer import PushConsumer as PushConsumer
+    from tailfin.client.blocking.receipts import Receipt as Receipt
     from tailfin.client.consuming.handlers import RETRY as RETRY
     from tailfin.client.consuming.handlers import Retry as Retry
     from tailfin.client.consuming.offsets import OffsetStore as OffsetStore
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     from tailfin.client.once import MemoryKeys as MemoryKeys
     from tailfin.client.once import SqliteKeys as SqliteKeys
     from tailfin.client.once import once as once
+    from tailfin.client.options import ClientOptions as ClientOptions
+    from tailfin.client.producer_options import ProducerOptions as ProducerOptions
     from tailfin.client.queues import Queue as Queue
     from tailfin.client.rebalance import Averagely as Averagely
     from tailfin.client.rebalance import ByCircle as ByCircle
@@ -56,9 +59,11 @@ if TYPE_CHECKING:
     from tailfin.client.rebalance import MachineRoomNearby as MachineRoomNearby
     from tailfin.client.rebalance import Rooms as Rooms
     from tailfin.client.rebalance import Strategy as Strategy
+    from tailfin.client.results import ProducerStats as ProducerStats
     from tailfin.client.results import SendResult as SendResult
     from tailfin.client.results import SendStatus as SendStatus
     from tailfin.client.tls import Tls as Tls
+    from tailfin.client.transactions import Decision as Decision
     from tailfin.client.transactions import Transaction as Transaction
     from tailfin.wire.error import RemotingError as RemotingError
 
@@ -93,6 +98,7 @@ _HOMES = {
         "Strategy",
     ),
     "blocking.producer": ("Producer",),
+    "blocking.receipts": ("Receipt",),
     "errors": (
         "ClientError",
         "ClientStopped",
@@ -108,9 +114,11 @@ _HOMES = {
     "messages": ("Message", "ReceivedMessage"),
     "once": ("MemoryKeys", "SqliteKeys", "once"),
     "queues": ("Queue",),
-    "results": ("SendResult", "SendStatus"),
+    "options": ("ClientOptions",),
+    "producer_options": ("ProducerOptions",),
+    "results": ("ProducerStats", "SendResult", "SendStatus"),
     "tls": ("Tls",),
-    "transactions": ("Transaction",),
+    "transactions": ("Decision", "Transaction"),
 }
 _HOME_OF = {name: f"tailfin.client.{home}" for home, names in _HOMES.items() for name in names}
 _HOME_OF["AdminClient"] = "tailfin.admin.blocking"

@@ -14,5 +14,6 @@ from tailfin.client.consuming.lite_pull import LitePullConsumer
 from tailfin.client.consuming.pull import PullConsumer
 from tailfin.client.consuming.push import PushConsumer
 from tailfin.client.producer import Producer
+from tailfin.client.receipts import Receipt
 
-__all__ = ["AdminClient", "LitePullConsumer", "Producer", "PullConsumer", "PushConsumer"]
+__all__ = ["AdminClient", "LitePullConsumer", "Producer", "PullConsumer", "PushConsumer", "Receipt"]

@@ -47,7 +47,7 @@ def test_everything_else_has_its_blocking_face(running: Cluster) -> None:
         assert waiting.recall_handle
         assert producer.recall("faces", waiting.recall_handle) == waiting.message_id
         with pytest.raises(tailfin.RequestTimeout):
-            producer.request(Message("faces", b"?"), timeout=0.2)
+            producer.request(Message("faces", b"?"), timeout=2.0)
 
 
 def test_a_stopped_producer_says_so_and_starts_again(running: Cluster) -> None:
@@ -66,7 +66,10 @@ def test_a_stopped_producer_says_so_and_starts_again(running: Cluster) -> None:
 def test_time_runs_out_in_a_blocking_send_too(running: Cluster) -> None:
     with tailfin.Producer("shop", nameserver=running.namesrv) as producer:
         producer.queues("mute")
-        with running.faults.drop("send"), pytest.raises(SendTimeout, match="tried 3 times"):
+        with (
+            running.faults.drop("send"),
+            pytest.raises(SendTimeout, match="no acknowledgement within"),
+        ):
             producer.send(Message("mute", b"x"), timeout=0.2)
 
 

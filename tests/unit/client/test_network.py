@@ -228,7 +228,9 @@ def test_requests_travel_over_tls(running: Cluster) -> None:
             network.join(Someone("private"))
             await until(lambda: running.broker.clients.producers("private"), "the broker knows the client")
             assert route.subscribe
-        async with Network(options(running.namesrv, tls=True, request_timeout=1.0)) as strict:
+        async with Network(
+            options(running.namesrv, tls=True, request_timeout=20.0, connect_timeout=20.0)
+        ) as strict:
             with pytest.raises(NoNameServer, match="certificate"):
                 await strict.route("TBW102")
 

@@ -283,7 +283,7 @@ def test_a_lost_request_is_sent_again_within_the_time(pair: Cluster) -> None:
         async with Producer("shop", nameserver=pair.namesrv) as producer:
             await producer.queues("lossy")
             with pair.faults.drop("send", times=1) as fault:
-                result = await producer.send(Message("lossy", b"x"), timeout=1.0)
+                result = await producer.send(Message("lossy", b"x"), timeout=6.0)
             assert fault.met == 1
             assert result.status is SendStatus.SEND_OK
             assert producer.stats().retried == 1
@@ -296,7 +296,10 @@ def test_a_send_that_nobody_answers_says_so_in_time(running: Cluster) -> None:
     async def check() -> None:
         async with Producer("shop", nameserver=running.namesrv) as producer:
             await producer.queues("mute")
-            with running.faults.drop("send"), pytest.raises(SendTimeout, match="tried 3 times") as caught:
+            with (
+                running.faults.drop("send"),
+                pytest.raises(SendTimeout, match="no acknowledgement within") as caught,
+            ):
                 await producer.send(Message("mute", b"x"), timeout=0.2)
             assert caught.value.code == ResponseCode.RPC_TIME_OUT
             assert producer.stats().failed == 1
@@ -321,7 +324,7 @@ def test_a_broker_that_did_not_answer_is_left_alone_when_asked_to(pair: Cluster)
         async with Producer("shop", nameserver=pair.namesrv, avoid_slow_brokers=True) as producer:
             await producer.queues("careful")
             with pair.faults.drop("send", broker="broker-a"):
-                results = [await producer.send(Message("careful", b"x"), timeout=2.0) for _ in range(20)]
+                results = [await producer.send(Message("careful", b"x"), timeout=6.0) for _ in range(20)]
             assert {each.queue.broker for each in results} == {"broker-b"}
             assert producer.stats().retried <= 1
 

@@ -26,7 +26,7 @@ def test_a_reply_reaches_the_one_who_asked(running: Cluster) -> None:
             aio.Producer("tellers", nameserver=running.namesrv) as teller,
         ):
             asking = [
-                asyncio.create_task(asker.request(Message("prices", text), timeout=10))
+                asyncio.create_task(asker.request(Message("prices", text), timeout=20))
                 for text in (b"apples", b"pears")
             ]
             await until(lambda: len(stored(running, "prices")) == 2, "both requests")
@@ -48,7 +48,7 @@ def test_a_request_without_reply_ends_and_says_what_may_be_missing(running: Clus
         async with aio.Producer("askers", nameserver=running.namesrv) as asker:
             await asker.queues("echo")
             with pytest.raises(RequestTimeout, match=r"does a consumer .* call producer\.reply"):
-                await asker.request(Message("echo", b"hello"), timeout=0.3)
+                await asker.request(Message("echo", b"hello"), timeout=2.0)
 
     check()
 

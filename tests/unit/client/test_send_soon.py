@@ -145,7 +145,7 @@ def test_a_topic_that_nobody_creates_is_said() -> None:
 
 
 def test_a_lost_parcel_is_sent_again(running: Cluster) -> None:
-    with tailfin.Producer("shop", nameserver=running.namesrv, timeout=1.0) as producer:
+    with tailfin.Producer("shop", nameserver=running.namesrv, timeout=6.0) as producer:
         producer.queues("lossy")
         with running.faults.drop("send", times=1) as fault:
             receipts = [producer.send_soon(Message("lossy", b"%d" % number)) for number in range(10)]
@@ -163,7 +163,7 @@ def test_a_parcel_that_nobody_takes_fails_for_all_its_messages(running: Cluster)
         with running.faults.drop("send"):
             receipts = [producer.send_soon(Message("mute", b"%d" % number)) for number in range(10)]
             for receipt in receipts:
-                with pytest.raises(SendFailed, match="tried 2 times"):
+                with pytest.raises(SendFailed, match="no acknowledgement within"):
                     receipt.result(timeout=20)
         assert producer.stats().failed == 10
         assert producer.stats().sent == 0
