@@ -24,8 +24,9 @@ def produce(asked: Wanted, *, collect: bool) -> None:
             for first in range(0, count, LOOK_EVERY):
                 here = range(first, min(first + LOOK_EVERY, count))
                 receipts = [producer.send_soon(Message(asked.topic, body)) for _ in here]
-                for receipt in receipts:
-                    receipt.result()
+                failures = [error for receipt in receipts if (error := receipt.exception())]
+                if failures:
+                    raise SystemExit(f"not all arrived: {failures[:3]}")
             return count
 
         work = send_and_look if collect else send

@@ -6,6 +6,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 from tailfin._engine import Receipt as EngineReceipt
+from tailfin.client.errors import SendFailed
 from tailfin.client.results import SendResult
 
 if TYPE_CHECKING:
@@ -31,6 +32,14 @@ class Receipt(ABC):
 
     @abstractmethod
     def __await__(self) -> Generator[Any, None, SendResult]: ...
+
+    async def exception(self) -> SendFailed | None:
+        """Wait until the message is stored, and return None; or return why it was given up."""
+        try:
+            await self
+        except SendFailed as error:
+            return error
+        return None
 
 
 class PostedReceipt(Receipt):

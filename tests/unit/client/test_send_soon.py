@@ -165,8 +165,24 @@ def test_a_parcel_that_nobody_takes_fails_for_all_its_messages(running: Cluster)
             for receipt in receipts:
                 with pytest.raises(SendFailed, match="no acknowledgement within"):
                     receipt.result(timeout=20)
+            assert all("no acknowledgement within" in str(each.exception()) for each in receipts)
         assert producer.stats().failed == 10
         assert producer.stats().sent == 0
+
+
+@pytest.mark.parametrize("chosen", [False, True], ids=["together", "alone"])
+def test_those_who_care_about_failures_only_are_told_none(running: Cluster, chosen: bool) -> None:
+    with tailfin.Producer("shop", nameserver=running.namesrv) as producer:
+        queue = producer.queues("fine")[0] if chosen else None
+        receipts = [producer.send_soon(Message("fine", b"x"), queue=queue) for _ in range(10)]
+        assert [receipt.exception(timeout=20) for receipt in receipts] == [None] * 10
+
+    async def awaited() -> None:
+        async with aio.Producer("shop", nameserver=running.namesrv) as producer:
+            queue = (await producer.queues("fine"))[0] if chosen else None
+            assert await (await producer.send_soon(Message("fine", b"x"), queue=queue)).exception() is None
+
+    asyncio.run(awaited())
 
 
 def test_a_namespace_is_kept_from_the_user(running: Cluster) -> None:
