@@ -3,8 +3,7 @@
 import asyncio
 import importlib.util
 import os
-import subprocess
-import sys
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +13,7 @@ import pytest
 
 from tailfin.testing import cluster, until
 from tests.unit.examples.running import fast_cluster
+from tests.unit.testing.users import users_pytest
 
 FOLDER = Path(__file__).parents[3] / "examples"
 
@@ -161,19 +161,8 @@ def test_the_log_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.timeout(120)
 def test_the_tests_of_a_handler_pass(tmp_path: Path) -> None:
-    run = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "tailfin.testing.plugin",
-        "-o",
-        f"cache_dir={tmp_path}",
-    ]
-    done = subprocess.run(
-        [*run, str(FOLDER / "test_my_handler.py")], capture_output=True, text=True, timeout=110, check=False
-    )
+    shutil.copy(FOLDER / "test_my_handler.py", tmp_path)
+    done = users_pytest(tmp_path, "tailfin.testing.plugin")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
