@@ -314,6 +314,12 @@ class Broker:
             self.topics.touch()
             await self.registration.register()
 
+    async def topics_kept(self) -> None:
+        """Wait until a topic that a message made is on disk: without it nobody finds the message."""
+        # What could not be written is said, and tried again; the message may still be stored.
+        with contextlib.suppress(OSError):
+            await self.topics.file.settled()
+
     async def topics_settled(self) -> None:
         """Wait until every changed topic is on disk and the name servers were told."""
         await self.topics.file.settled()

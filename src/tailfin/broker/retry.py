@@ -49,7 +49,9 @@ class Retry:
         if group.retry_queue_nums <= 0:
             return Response()
         message = self._failed_message(header)
-        outcome = await put(broker.store, self._draft(header, group, message, request.version))
+        draft = self._draft(header, group, message, request.version)
+        await broker.topics_kept()
+        outcome = await put(broker.store, draft)
         if outcome.appended is None:
             raise RemotingError(outcome.code, outcome.remark or "the message could not be stored")
         own_topic = message.get_property(RETRY_TOPIC) or message.topic

@@ -53,6 +53,8 @@ class Sends:
             header = SendMessageRequestHeader.decode(request.fields)
             known = header.topic in broker.topics
             topic = self.checked(header, request)
+            if not known:
+                await broker.topics_kept()
             ordinary = not known and not broker.rulebook.sends_need_python(topic)
             if ordinary and broker.server.hand_back(request):
                 return None
