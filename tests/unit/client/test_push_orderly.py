@@ -10,6 +10,7 @@ from tailfin import Queue, Retry
 from tailfin._engine import ReceivedMessage
 from tailfin.aio import AdminClient, PushConsumer
 from tailfin.testing import Cluster
+from tailfin.wire.codes import Code
 from tests.unit.client.consumers import Heard, bodies, fresh, made, quick, send, sender
 from tests.unit.loops import in_loop, until
 
@@ -159,6 +160,34 @@ async def test_order_holds_as_members_come_and_go(running: Cluster) -> None:
         await until(lambda: watch.count == 120, "all messages")
     assert watch.overlaps == 0
     assert all(offsets == sorted(set(offsets)) for offsets in watch.seen.values())
+
+
+@in_loop
+async def test_a_late_renewal_does_not_keep_a_lock_that_was_given_back(running: Cluster) -> None:
+    topic, group = fresh("T"), fresh("G")
+    await made(running, topic)
+    options = quick(running, subscribe={topic: "*"}, handler=Heard(), orderly=True, lock_interval=0.05)
+    async with PushConsumer(group, **options):
+        with running.faults.slow(0.3, Code.LOCK_BATCH_MQ) as fault:
+            await until(lambda: fault.met >= 2, "a renewal that is under way")
+            async with PushConsumer(group, **options) as second:
+                await until(lambda: len(of_topic(second, topic)) == 2, "the second's share")
+
+
+@in_loop
+async def test_a_failed_message_does_not_keep_a_queue_from_changing_hands(running: Cluster) -> None:
+    topic, group, heard = fresh("T"), fresh("G"), Heard()
+    refused = Heard(lambda message: False)
+    queues = await made(running, topic)
+    options = quick(running, subscribe={topic: "*"}, consume_from="first", orderly=True)
+    async with sender(running) as producer, PushConsumer(group, handler=refused, **options):
+        for queue in queues:
+            await send(producer, topic, [b"stubborn"], queue=queue)
+        await until(
+            lambda: len({message.queue for message in refused.messages}) == 4, "a failure in each queue"
+        )
+        async with PushConsumer(group, handler=heard, **options):
+            await until(lambda: len(heard.messages) == 2, "the messages of the second's share")
 
 
 @in_loop

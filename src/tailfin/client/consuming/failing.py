@@ -148,6 +148,7 @@ class Failures:
         with reading.guard:
             reading.cached.give_back(portion, kept)
             reading.suspended = False
+        reading.worked([])
         self._offer(reading)
 
     def _report(self, failures: list[Failure]) -> None:

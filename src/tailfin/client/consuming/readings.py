@@ -138,6 +138,8 @@ class Readings:
         self.offsets = OffsetTable()
         self._readings: dict[Queue, Reading] = {}
         self._leaving: dict[Queue, Reading] = {}
+        # One at a time: a renewal that overtakes the return of a lock would keep it from everybody.
+        self._locking = asyncio.Lock()
         self._seen: dict[str, set[Queue]] = {}
         self._appeared: set[Queue] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -163,7 +165,8 @@ class Readings:
         missing = wanted - self._readings.keys()
         fresh = missing - self._leaving.keys()
         if self._locks is not None and fresh:
-            fresh, _ = await self._locks.take(fresh)
+            async with self._locking:
+                fresh, _ = await self._locks.take(fresh)
         await asyncio.gather(*(self._add(queue) for queue in sorted(fresh)))
         return wanted <= self._readings.keys()
 
@@ -223,8 +226,9 @@ class Readings:
         """Go on holding the locks; return whether all are held."""
         if self._locks is None:
             return True
-        everything = {**self._leaving, **self._readings}
-        held, unknown = await self._locks.take(everything)
+        async with self._locking:
+            everything = {**self._leaving, **self._readings}
+            held, unknown = await self._locks.take(everything)
         until = time.monotonic() + VALID_S
         for queue, reading in everything.items():
             if queue in held:
@@ -303,8 +307,9 @@ class Readings:
         await self._commit_last(reading)
         self.offsets.forget(reading.queue)
         if self._locks is not None:
-            await self._locks.give_back([reading.queue])
-        del self._leaving[reading.queue]
+            async with self._locking:
+                await self._locks.give_back([reading.queue])
+                del self._leaving[reading.queue]
 
     def _note_new_queues(self, topic: str) -> None:
         route = self._network.known_route(topic)
