@@ -5,10 +5,10 @@ import logging
 from collections.abc import Callable, Mapping
 
 from tailfin.broker.names import DEFAULT_TOPIC
-from tailfin.client.errors import ClientError, NoRoute
+from tailfin.client.errors import NoNameServer, NoRoute
 from tailfin.client.nameservers import NameServers
 from tailfin.client.pauses import pause
-from tailfin.client.routes import MASTER, Route, for_missing_topic, read_route
+from tailfin.client.routes import MASTER, Route, for_missing_topic, read_route, widened
 from tailfin.wire.error import RemotingError
 
 log = logging.getLogger("tailfin.client")
@@ -26,6 +26,7 @@ class RouteTable:
         self._changed = changed
         self._routes: dict[str, Route] = {}
         self._queue_counts: dict[str, int] = {}
+        self._seen_missing: set[str] = set()
         self._asking: dict[str, asyncio.Task[Route | None]] = {}
         self._look = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -119,23 +120,33 @@ class RouteTable:
             task.exception()
 
     async def _fetch(self, topic: str) -> Route | None:
-        answer = await self._nameservers.find_route(topic)
-        if answer is not None:
-            route = read_route(topic, answer)
-        elif (known := self._routes.get(topic)) and not known.is_default:
-            # Brokers may be back in a moment; if the topic was deleted, they will refuse what is sent.
-            return known
-        elif count := self._queue_counts.get(topic):
-            template = await self._nameservers.find_route(DEFAULT_TOPIC)
-            if template is None:
-                return None
-            route = for_missing_topic(topic, template, count)
-        else:
-            return None
-        if self._routes.get(topic) != route:
+        route = await self._looked_up(topic)
+        if route is not None and self._routes.get(topic) != route:
             self._routes[topic] = route
             self._changed(route)
         return route
+
+    async def _looked_up(self, topic: str) -> Route | None:
+        answer = await self._nameservers.find_route(topic)
+        known = self._routes.get(topic)
+        if answer is None and known and not known.is_default:
+            # Brokers may be back in a moment; if the topic was deleted, they will refuse what is sent.
+            return known
+        if answer is not None and topic not in self._seen_missing:
+            return read_route(topic, answer)
+        count = self._queue_counts.get(topic)
+        if count is None:
+            return None
+        template = await self._nameservers.find_route(DEFAULT_TOPIC)
+        if answer is None:
+            self._seen_missing.add(topic)
+            return for_missing_topic(topic, template, count) if template else None
+        route = read_route(topic, answer)
+        # A first message makes one broker create the topic; others are to have their share, too.
+        wider = widened(route, for_missing_topic(topic, template, count)) if template else route
+        if wider == route:
+            self._seen_missing.discard(topic)
+        return wider
 
     async def _keep_fresh(self) -> None:
         while True:
@@ -143,11 +154,11 @@ class RouteTable:
             for topic in tuple(self._routes):
                 try:
                     await self._ask(topic)
-                except (ClientError, RemotingError) as error:
-                    log.warning(
-                        "the route of topic %s cannot be looked up, the known one stays: %s", topic, error
-                    )
+                except NoNameServer as error:
+                    log.warning("routes cannot be looked up, the known ones stay: %s", error)
                     break
+                except RemotingError as error:
+                    log.warning("the route of topic %s stays, a name server says: %s", topic, error)
             await asyncio.sleep(LOOK_GAP_S)
 
 

@@ -70,6 +70,18 @@ def for_missing_topic(topic: str, template: TopicRouteData, queue_count: int) ->
     return replace(route, subscribe=(), is_default=True)
 
 
+def widened(route: Route, default: Route) -> Route:
+    """Return a young topic's route with the queues of brokers that have not created it yet."""
+    if route.ordered:
+        return route
+    having = {each.broker for each in route.publish}
+    lacking = [each for each in default.publish if each.broker not in having | route.brokers.keys()]
+    if not lacking:
+        return route
+    brokers = {**default.brokers, **route.brokers}
+    return replace(route, publish=tuple(sorted([*route.publish, *lacking])), brokers=brokers)
+
+
 def reading_address(
     addresses: Mapping[int, str], preferred: int, unreachable: Collection[str] = ()
 ) -> tuple[int, str] | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tailfin.client.calling import call_user
 from tailfin.client.checking import DELAYED
-from tailfin.client.errors import SendFailed, got_no_answer
+from tailfin.client.errors import NoBroker, SendFailed, got_no_answer
 from tailfin.client.hooks import EndingTransaction, Hook, overriding
 from tailfin.client.messages import Message, ReceivedMessage, read_message, with_properties
 from tailfin.client.network import Network
@@ -120,10 +120,11 @@ class Transactions:
         try:
             address = self._network.address_of(result.queue.broker)
             await self._network.call(address, Code.END_TRANSACTION, header=header)
-        except RemotingError as error:
-            if state is Transaction.COMMIT and not got_no_answer(error):
-                text = f"topic {message.topic!r}: broker {result.queue.broker} does not commit: {error}"
-                raise SendFailed(text, code=error.code, tries=1) from None
+        except (RemotingError, NoBroker) as error:
+            refusal = error if isinstance(error, RemotingError) and not got_no_answer(error) else None
+            if state is Transaction.COMMIT and refusal:
+                text = f"topic {message.topic!r}: broker {result.queue.broker} does not commit: {refusal}"
+                raise SendFailed(text, code=refusal.code, tries=1) from None
             log.warning(
                 "broker %s did not hear how transaction %s ended (%s): it will ask, and `check` answers: %s",
                 result.queue.broker,

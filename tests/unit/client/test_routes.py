@@ -3,7 +3,7 @@
 import pytest
 
 from tailfin.client.queues import Queue
-from tailfin.client.routes import for_missing_topic, read_route, reading_address
+from tailfin.client.routes import for_missing_topic, read_route, reading_address, widened
 from tailfin.wire.bodies.routes import BrokerData, QueueData, TopicRouteData
 from tailfin.wire.bodies.topics import TopicQueueMappingInfo
 
@@ -88,6 +88,19 @@ def test_a_missing_topic_has_as_many_queues_as_it_would_be_created_with() -> Non
     ]
     assert route.subscribe == ()
     assert route.is_default
+
+
+def test_a_topic_that_one_broker_has_created_is_sent_to_the_others_too() -> None:
+    one = TopicRouteData(queue_datas=[queue_data("b")], broker_datas=[TWO.broker_datas[1]])
+    default = for_missing_topic("new", TWO, 4)
+    route = read_route("new", one)
+    wider = widened(route, default)
+    assert wider.publish == (Queue("new", "a", 0), Queue("new", "b", 0), Queue("new", "b", 1))
+    assert wider.subscribe == route.subscribe
+    assert wider.brokers.keys() == {"a", "b"}
+    assert widened(read_route("new", TWO), default) == read_route("new", TWO)
+    fixed = read_route("new", TopicRouteData(broker_datas=one.broker_datas, order_topic_conf="b:1"))
+    assert widened(fixed, default) == fixed
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -205,3 +206,16 @@ def test_when_one_of_two_brokers_dies_nothing_acknowledged_is_lost_and_sends_go_
                 receipt.result(timeout=25)
             node.faults.restart("broker-b")
         until(lambda: receipts.keys() <= set(bodies(node, "deadly")), 20)
+
+
+def test_the_only_broker_may_be_away_for_a_moment() -> None:
+    with cluster() as node, ThreadPoolExecutor(1) as threads:
+        with tailfin.Producer("shop", nameserver=node.namesrv, timeout=20.0, retries=9) as producer:
+            producer.send(Message("patient", b"before"))
+            node.faults.kill()
+            soon = producer.send_soon(Message("patient", b"soon"))
+            now = threads.submit(producer.send, Message("patient", b"now"))
+            node.faults.restart()
+            assert soon.result(timeout=25).status is tailfin.SendStatus.SEND_OK
+            assert now.result(timeout=25).status is tailfin.SendStatus.SEND_OK
+        until(lambda: {b"before", b"soon", b"now"} <= set(bodies(node, "patient")), 20)
