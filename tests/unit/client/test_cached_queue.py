@@ -103,6 +103,31 @@ def test_a_dropped_queue_hands_out_nothing() -> None:
     assert queue.take(1) is None
 
 
+def test_a_portion_is_overtaken_once_messages_behind_it_were_handed_out() -> None:
+    queue = filled(0, 1, 2, 3, read_to=4)
+    first = taken(queue, 2)
+    assert not queue.was_overtaken(first)
+    second = taken(queue, 1)
+    assert queue.was_overtaken(first)
+    assert not queue.was_overtaken(second)
+    queue.settle(second, [])
+    assert queue.was_overtaken(first)
+    queue.settle(first, [])
+    assert not queue.was_overtaken(first)
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_what_is_being_worked_on_can_be_taken_back(at_once: bool) -> None:
+    portion = taken(filled(0, 1, 2, read_to=3), 3)
+    if at_once:
+        assert portion.show_all() == messages(0, 1, 2)
+    else:
+        one_by_one = portion.show()
+        assert [next(one_by_one), next(one_by_one)] == messages(0, 1)
+    portion.take_back()
+    assert list(portion.todo) == messages(*([0, 1, 2] if at_once else [1, 2]))
+
+
 @given(st.lists(st.sampled_from(["take", "done", "fail", "back", "add", "clear"]), max_size=60), st.data())
 def test_nothing_is_committed_before_it_is_done_and_nothing_is_lost(
     steps: list[str], data: st.DataObject

@@ -84,8 +84,7 @@ class LitePullConsumer(Face):
                 return
             if portion is None:
                 return
-            while portion.todo:
-                yield portion.todo.popleft()
+            yield from portion.show()
 
     def seek(self, queue: Queue, offset: int) -> None:
         """Go on with a queue at an offset."""

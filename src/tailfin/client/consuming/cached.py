@@ -1,7 +1,7 @@
 """What a consumer holds of one queue: messages that wait, messages that handlers have, and the way ahead."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 
@@ -20,13 +20,33 @@ class Portion:
     one is a single step for all threads.
     """
 
-    __slots__ = ("messages", "started", "todo")
+    __slots__ = ("messages", "shown", "started", "todo")
 
     def __init__(self, messages: list[Any]) -> None:
         self.messages = messages
         self.todo = deque(messages)
+        self.shown: list[Any] = []
+        """What a user who asked for it works on, and may not get done."""
         self.started = 0.0
         """When the message that is with the handler was given to it."""
+
+    def show(self) -> Iterator[Any]:
+        """Give its messages out one by one; the next one is asked for when the one before is done."""
+        while self.todo:
+            self.shown = [self.todo.popleft()]
+            yield self.shown[0]
+            self.shown = []
+
+    def show_all(self) -> list[Any]:
+        """Give all its messages out at once."""
+        self.shown = list(self.todo)
+        self.todo.clear()
+        return self.shown
+
+    def take_back(self) -> None:
+        """Count what is being worked on as not begun."""
+        self.todo.extendleft(reversed(self.shown))
+        self.shown = []
 
 
 class CachedQueue:
@@ -41,6 +61,8 @@ class CachedQueue:
         self.waiting: deque[Any] = deque()
         self._out: set[Portion] = set()
         self.dropped = False
+        self._taken_to = offset
+        """Everything before it was handed out."""
 
     def add(self, messages: Iterable[Placed], read_to: int) -> None:
         """Take messages that arrived, in order, and note how far the queue is read."""
@@ -54,7 +76,12 @@ class CachedQueue:
             return None
         portion = Portion([waiting.popleft() for _ in range(min(limit, len(waiting)))])
         self._out.add(portion)
+        self._taken_to = max(self._taken_to, portion.messages[-1].queue_offset + 1)
         return portion
+
+    def was_overtaken(self, portion: Portion) -> bool:
+        """Whether messages behind a portion were handed out: they come again if it is not done to its end."""
+        return portion in self._out and portion.messages[-1].queue_offset + 1 < self._taken_to
 
     def has(self, portion: Portion) -> bool:
         """Whether a portion is still this queue's."""
@@ -102,7 +129,7 @@ class CachedQueue:
         held = [*self.waiting, *(message for portion in self._out for message in portion.messages)]
         self.waiting.clear()
         self._out.clear()
-        self.read_to = offset
+        self.read_to = self._taken_to = offset
         return held
 
     @property

@@ -97,6 +97,11 @@ class Dispatcher:
         if more:
             self._wake()
 
+    def was_overtaken(self, reading: Reading, portion: Portion) -> bool:
+        """Whether a consumer that stops has to finish a portion, or others would come again."""
+        with self.guard:
+            return reading.cached.was_overtaken(portion)
+
     def measured(self, seconds: float, calls: int) -> None:
         """Note how long a handler takes; any thread may call it.
 

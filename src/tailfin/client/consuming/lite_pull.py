@@ -114,7 +114,7 @@ class LitePullConsumer:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        await self._end(done=error is None or isinstance(error, asyncio.CancelledError | GeneratorExit))
+        await self._end(done=error is None)
 
     async def _end(self, *, done: bool) -> None:
         group, self._group = self._group, None
@@ -122,8 +122,11 @@ class LitePullConsumer:
             return
         self._ready.set()
         await group.stop_taking()
-        if done:
-            self._settle()
+        if not done:
+            # Something failed, or was cancelled: whatever it was about comes again.
+            for _, portion in self._given:
+                portion.take_back()
+        self._settle()
         await group.leave()
 
     # What to read
@@ -207,8 +210,8 @@ class LitePullConsumer:
 
     async def _iterate(self) -> AsyncIterator[ReceivedMessage]:
         while (portion := await self.next_portion()) is not None:
-            while portion.todo:
-                yield portion.todo.popleft()
+            for message in portion.show():
+                yield message
 
     async def next_portion(self) -> Portion | None:
         """Return messages to go through one by one, when there are some; None at the end of the consumer.
@@ -292,8 +295,7 @@ class LitePullConsumer:
     def _take_some(self, limit: int) -> list[ReceivedMessage]:
         messages: list[ReceivedMessage] = []
         while len(messages) < limit and (portion := self._take(limit - len(messages))) is not None:
-            portion.todo.clear()
-            messages += portion.messages
+            messages += portion.show_all()
         return messages
 
     def _settle(self) -> None:

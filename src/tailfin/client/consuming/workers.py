@@ -89,7 +89,7 @@ class ThreadWorkers:
         following = calls_of(portion, dispatcher.batch_size)
         calls, begun = 0, portion.started
         now = begun
-        while not dispatcher.stopping or not calls:
+        while not dispatcher.stopping or not calls or dispatcher.was_overtaken(reading, portion):
             try:
                 given = following()
             except IndexError:
@@ -169,7 +169,7 @@ class TaskWorkers:
         following = calls_of(portion, dispatcher.batch_size)
         calls, begun = 0, portion.started
         now = begun
-        while not dispatcher.stopping or not calls:
+        while not dispatcher.stopping or not calls or dispatcher.was_overtaken(reading, portion):
             try:
                 given = following()
             except IndexError:
