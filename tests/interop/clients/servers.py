@@ -77,9 +77,11 @@ def _is_free(port: int) -> bool:
 
 
 @contextmanager
-def nameserver(make: Make, home: Path, settings: Mapping[str, object] | None = None) -> Iterator[Server]:
-    """Run a nameserver until the block ends."""
-    port = free_broker_port()
+def nameserver(
+    make: Make, home: Path, settings: Mapping[str, object] | None = None, port: int | None = None
+) -> Iterator[Server]:
+    """Run a nameserver until the block ends, at a free port or the given one."""
+    port = port or free_broker_port()
     conf = {"listenPort": port, "bindAddress": "127.0.0.1", **(settings or {})}
     if make == "tailfin":
         conf |= {
