@@ -24,11 +24,12 @@ NEXT_STEPS = """\
 Tailfin is running: name server {namesrv}, broker {broker}
 Data: {data}
 
-A producer (Java, Go, Python: any RocketMQ client) needs one address:
-  producer.setNamesrvAddr("{namesrv}");
+From Python (tailfin.aio has the same names to await):
+  with tailfin.Producer("shop", nameserver="{namesrv}") as producer:
+      producer.send(tailfin.Message("TopicTest", b"hello"))
 
-A consumer:
-  consumer.setNamesrvAddr("{namesrv}"); consumer.subscribe("TopicTest", "*");
+From Java, Go and all others, RocketMQ's own clients:
+  producer.setNamesrvAddr("{namesrv}");
 
 A first message from the shell, and a look around (RocketMQ's mqadmin works as well):
   tailfin message send TopicTest "hello" -n {namesrv}
