@@ -1,10 +1,18 @@
 """Tailfin's client: `send_soon` with its linger of 5 ms, and polls of the lite pull consumer."""
 
 from bench.clients.measuring import Wanted, measure, wanted
-from tailfin import LitePullConsumer, Message, Producer
+from tailfin import LitePullConsumer, Message, Producer, Receipt
 
-LOOK_EVERY = 50_000
+LOOK_EVERY = 10_000
+"""Messages that are sent before those of the time before are looked at."""
 PER_CALL = 10_000
+
+
+def look(receipts: list[Receipt]) -> None:
+    """Look at the outcome of every message."""
+    failures = [error for receipt in receipts if (error := receipt.exception())]
+    if failures:
+        raise SystemExit(f"not all arrived: {failures[:3]}")
 
 
 def produce(asked: Wanted, *, collect: bool) -> None:
@@ -21,12 +29,13 @@ def produce(asked: Wanted, *, collect: bool) -> None:
             return count
 
         def send_and_look(count: int) -> int:
+            before: list[Receipt] = []
             for first in range(0, count, LOOK_EVERY):
                 here = range(first, min(first + LOOK_EVERY, count))
                 receipts = [producer.send_soon(Message(asked.topic, body)) for _ in here]
-                failures = [error for receipt in receipts if (error := receipt.exception())]
-                if failures:
-                    raise SystemExit(f"not all arrived: {failures[:3]}")
+                look(before)
+                before = receipts
+            look(before)
             return count
 
         work = send_and_look if collect else send
