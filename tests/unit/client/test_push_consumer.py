@@ -312,6 +312,23 @@ async def test_hooks_see_messages_before_and_after_the_handler(running: Cluster)
     ]
 
 
+@in_loop
+async def test_a_hook_may_leave_messages_out(running: Cluster) -> None:
+    class OnlyEven(Hook):
+        def keep(self, group: str, message: ReceivedMessage) -> bool:
+            if message.body == b"8":
+                raise ValueError("a hook that fails leaves nothing out")
+            return int(message.body) % 2 == 0
+
+    topic, heard = fresh("T"), Heard()
+    queue = (await made(running, topic))[0]
+    options = quick(running, subscribe={topic: "*"}, handler=heard, hooks=[OnlyEven()], queue_messages=4)
+    async with sender(running) as producer, PushConsumer(fresh("G"), **options) as consumer:
+        await send(producer, topic, bodies(31), queue=queue)
+        await until(lambda: consumer.stats().queues[queue].committed == 31, "the end of the queue")
+    assert sorted(heard.bodies) == sorted(b"%d" % number for number in range(0, 31, 2))
+
+
 @pytest.mark.shows("PC-03")
 @in_loop
 async def test_mistakes_are_said_at_once(running: Cluster) -> None:

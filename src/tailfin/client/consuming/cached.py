@@ -140,11 +140,6 @@ class CachedQueue:
         return min(firsts)
 
     @property
-    def outstanding(self) -> list[Portion]:
-        """The portions that workers have."""
-        return list(self._out)
-
-    @property
     def busy(self) -> bool:
         """Whether a worker has something of the queue."""
         return bool(self._out)

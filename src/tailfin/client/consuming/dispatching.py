@@ -10,7 +10,7 @@ from typing import Any
 from tailfin._engine import ReceivedMessage
 from tailfin.client.consuming.cached import Portion
 from tailfin.client.consuming.handlers import Retry
-from tailfin.client.consuming.readings import Reading
+from tailfin.client.consuming.reading import Reading
 
 PORTION_MAX = 64
 PORTION_TARGET_S = 0.005

@@ -11,7 +11,7 @@ from tailfin.client.consuming.cached import Portion
 from tailfin.client.consuming.dispatching import Failure
 from tailfin.client.consuming.handing_back import HandingBack
 from tailfin.client.consuming.judging import Fate, fate_concurrent, fate_orderly
-from tailfin.client.consuming.readings import Reading
+from tailfin.client.consuming.reading import Reading
 
 log = logging.getLogger("tailfin.client")
 

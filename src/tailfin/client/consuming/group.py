@@ -8,16 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from tailfin.broker import names
+from tailfin.client.consuming.hooking import keeping
 from tailfin.client.consuming.locking import Locks
 from tailfin.client.consuming.offsets import LocalOffsets, OffsetStore, RemoteOffsets, local_path
 from tailfin.client.consuming.positions import Beginnings, Positions
 from tailfin.client.consuming.pulling import QueueReader, Sink
-from tailfin.client.consuming.readings import Reading, Readings
+from tailfin.client.consuming.reading import Reading
+from tailfin.client.consuming.readings import Readings
 from tailfin.client.consuming.rebalancing import Rebalancer
 from tailfin.client.consuming.settings import ReadSettings
 from tailfin.client.consuming.starting import ConsumeFrom, in_heartbeat
 from tailfin.client.consuming.subscriptions import SQL92, Expression, subscription
 from tailfin.client.errors import ClientError, NoRoute
+from tailfin.client.hooks import overriding
 from tailfin.client.names import unwrap, wrap
 from tailfin.client.network import Network
 from tailfin.client.options import ClientOptions
@@ -102,6 +105,7 @@ class Group:
             auto_commit=auto_commit,
             # Ordered queues are worked off from the front, whatever the distance.
             span_max=None if ordered else settings.queue_span,
+            keep=keeping(overriding(client.hooks, "keep"), self.group),
         )
         self._auto_commit = auto_commit
         self.rebalancer = Rebalancer(

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from tailfin._engine import ReceivedMessage
 from tailfin.client.consuming.handlers import judged
 from tailfin.client.hooks import Consuming, Hook, overriding
 
@@ -70,3 +71,20 @@ class Hooked:
                 act(hook)
             except Exception:
                 log.exception("a hook of group %s failed; consuming goes on", self._group)
+
+
+def keeping(hooks: Sequence[Hook], group: str) -> Callable[[ReceivedMessage], bool] | None:
+    """Return what says whether the hooks let a message through; None: nobody asks."""
+    if not hooks:
+        return None
+
+    def keep(message: ReceivedMessage) -> bool:
+        for hook in hooks:
+            try:
+                if not hook.keep(group, message):
+                    return False
+            except Exception:
+                log.exception("a hook of group %s failed; the message is kept", group)
+        return True
+
+    return keep

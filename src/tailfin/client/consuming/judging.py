@@ -6,11 +6,9 @@ from typing import NamedTuple
 from tailfin.wire.codes import ResponseCode
 
 FLOW_CONTROL_PAUSE_S = 0.02
-CACHE_FULL_PAUSE_S = 0.05
 TROUBLE_PAUSE_S = 3.0
 RETRIES_DEFAULT = 16
 FIRST_RETRY_LEVEL = 3
-TO_DEAD_LETTERS = -1
 
 
 class Next(Enum):

@@ -14,7 +14,7 @@ from tailfin.client.consuming.cached import Portion
 from tailfin.client.consuming.describing import queue_stats
 from tailfin.client.consuming.group import Group
 from tailfin.client.consuming.lite_options import LitePullKeywords, split_keywords
-from tailfin.client.consuming.readings import Reading
+from tailfin.client.consuming.reading import Reading
 from tailfin.client.consuming.starting import search_time_ms
 from tailfin.client.consuming.stats import ConsumerStats
 from tailfin.client.consuming.subscriptions import Expression, check_subscriptions

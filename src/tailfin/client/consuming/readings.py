@@ -2,100 +2,24 @@
 
 import asyncio
 import logging
-import operator
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from typing import Any
 
-from tailfin._engine import ReceivedMessage
 from tailfin.broker import names
-from tailfin.client.consuming.cached import CachedQueue, Portion
 from tailfin.client.consuming.locking import VALID_S, Locks
 from tailfin.client.consuming.offset_tables import OffsetTable
 from tailfin.client.consuming.offsets import OffsetStore
 from tailfin.client.consuming.positions import Beginnings
 from tailfin.client.consuming.pulling import QueueReader, Sink
+from tailfin.client.consuming.reading import Keep, Reading
 from tailfin.client.errors import ClientError
 from tailfin.client.network import Network
 from tailfin.client.queues import Queue
 from tailfin.wire.error import RemotingError
 
-_size = operator.attrgetter("size")
-
 log = logging.getLogger("tailfin.client")
-
-
-class Reading:
-    """One queue that is read. What is cached is shared with workers: hold `guard` to touch it."""
-
-    def __init__(self, queue: Queue, offset: int, guard: threading.Lock, span_max: int | None = None) -> None:
-        self.queue = queue
-        self._span_max = span_max
-        self._held_back = False
-        self.guard = guard
-        self.cached = CachedQueue(offset)
-        self.reader: QueueReader | None = None
-        self.locked_until = float("inf")
-        self.in_line = False
-        self.suspended = False
-        self._loop = asyncio.get_running_loop()
-        self._idle: asyncio.Event | None = None
-
-    @property
-    def has_messages(self) -> bool:
-        """Whether there is something to hand out; with the guard held."""
-        return bool(self.cached.waiting) or (self.reader is not None and self.reader.ready > 0)
-
-    def take(self, limit: int) -> Portion | None:
-        """Hand out the next messages; with the guard held.
-
-        Workers come straight to the engine's reader this way, without the event loop in between.
-        """
-        if not self.cached.waiting and self.reader is not None:
-            messages = self.reader.take()
-            if messages:
-                # What follows the last one may have been left out by the filter; `note_read` comes to it.
-                self._add(messages, messages[-1].queue_offset + 1)
-        return self.cached.take(limit)
-
-    def note_read(self) -> None:
-        """Note how far the queue is read, though nothing there was wanted; with the guard held."""
-        read_to = self.reader.read_to if self.reader is not None else None
-        if read_to is not None:
-            self._add([], read_to)
-
-    def _add(self, messages: list[ReceivedMessage], read_to: int) -> None:
-        self.cached.add(messages, read_to)
-        # Pull no more when what is held is too far apart.
-        self._held_back = self._spans_too_far()
-        if self._held_back and self.reader is not None:
-            self.reader.pause()
-
-    def worked(self, left: list[ReceivedMessage]) -> None:
-        """Hear that messages are done; any thread may call it."""
-        reader = self.reader
-        if reader is not None and left:
-            reader.release(len(left), sum(map(_size, left)))
-            if self._held_back:
-                with self.guard:
-                    self._held_back = self._spans_too_far()
-                    if not self._held_back:
-                        reader.resume()
-        if self._idle is not None:
-            self._loop.call_soon_threadsafe(self._idle.set)
-
-    async def idle(self) -> None:
-        """Wait until no worker has anything of the queue."""
-        while True:
-            self._idle = asyncio.Event()
-            with self.guard:
-                if not self.cached.busy:
-                    return
-            await self._idle.wait()
-
-    def _spans_too_far(self) -> bool:
-        return self._span_max is not None and self.cached.span > self._span_max
 
 
 class Readings:
@@ -111,6 +35,7 @@ class Readings:
         guard: the lock over everything that is cached.
         auto_commit: commit what is done; otherwise only what the user commits.
         span_max: how far messages held of one queue may be apart; None: any distance.
+        keep: says which messages are wanted at all; None: every one.
     """
 
     def __init__(
@@ -125,7 +50,9 @@ class Readings:
         guard: threading.Lock,
         auto_commit: bool = True,
         span_max: int | None = None,
+        keep: Keep | None = None,
     ) -> None:
+        self._keep = keep
         self._network = network
         self._span_max = span_max
         self._auto_commit = auto_commit
@@ -268,7 +195,7 @@ class Readings:
         if new:
             # At once, so that the decision holds even if this consumer is killed before it reads anything.
             self.offsets.told(await self._store.store({queue: offset}))
-        reading = self._readings[queue] = Reading(queue, offset, self._guard, self._span_max)
+        reading = self._readings[queue] = Reading(queue, offset, self._guard, self._span_max, self._keep)
         if self._locks is not None:
             reading.locked_until = time.monotonic() + VALID_S
         reading.reader = self._read(queue, offset, _News(self, reading, self._offer))

@@ -7,26 +7,16 @@ import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from tailfin.client.consuming.cached import Portion
 from tailfin.client.consuming.handlers import RETRY, judged
-from tailfin.client.consuming.readings import Reading
+from tailfin.client.consuming.reading import Reading
 
 if TYPE_CHECKING:
     from tailfin.client.consuming.dispatching import Dispatcher, Failure
 
 log = logging.getLogger("tailfin.client")
-
-
-class Workers(Protocol):
-    """Those who call the handler."""
-
-    def wake(self) -> None:
-        """Let one more work; any thread may call it."""
-
-    async def stop(self, timeout: float) -> int:
-        """Wait for handlers that run; return how many still do after the time."""
 
 
 class ThreadWorkers:
