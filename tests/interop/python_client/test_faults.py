@@ -1,8 +1,5 @@
 """What goes wrong around the Python client: what was acknowledged is not lost, and every message comes."""
 
-import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,11 +9,10 @@ from typing import Any
 import pytest
 
 import tailfin
-from tailfin.testing import cluster
 from tests.crash.waiting import wait_until
 from tests.interop.clients import servers
 from tests.interop.clients.clusters import Cluster
-from tests.interop.python_client.scenes import fresh, message, messages
+from tests.interop.python_client.scenes import fresh, message
 from tests.interop.python_client.wire import wire
 
 BEHIND = "127.0.0.2"
@@ -33,9 +29,6 @@ WAIT_S = 60
 PACE_S = 0.002
 LOAD = 300
 """Messages before something happens, and after."""
-STOP_S = 5.0
-SLACK_S = 10.0
-"""For a loaded machine to end a process."""
 
 
 class Load(threading.Thread):
@@ -99,7 +92,6 @@ def consuming(
     namesrv: str,
     topic: str,
     received: list[str],
-    group: str | None = None,
     **more: Any,  # noqa: ANN401
 ) -> Iterator[None]:
     """Note the key of every message that comes while the block runs."""
@@ -108,7 +100,7 @@ def consuming(
     def handle(message: tailfin.ReceivedMessage) -> None:
         received.append(message.keys[0])
 
-    with tailfin.PushConsumer(group or fresh("group"), handler=handle, **options):
+    with tailfin.PushConsumer(fresh("group"), handler=handle, **options):
         yield
 
 
@@ -119,9 +111,9 @@ def test_nothing_acknowledged_is_lost_when_the_broker_is_killed_under_load(
     port, received = servers.free_broker_port(), list[str]()
     home = tmp_path / "broker"
     with servers.nameserver("tailfin", tmp_path / "namesrv") as namesrv:
-        both = Cluster("tailfin", namesrv.address, {"broker-a": f"127.0.0.1:{port}"})
+        cluster = Cluster("tailfin", namesrv.address, {"broker-a": f"127.0.0.1:{port}"})
         with servers.broker("tailfin", home, namesrv.address, port=port) as broker:
-            both.wait_registered()
+            cluster.wait_registered()
             topic = make_topic(namesrv.address)
             with (
                 consuming(namesrv.address, topic, received),
@@ -140,8 +132,8 @@ def test_work_goes_on_without_a_name_server_and_with_the_next_one(tmp_path: Path
     with servers.nameserver("tailfin", tmp_path / "namesrv") as namesrv:
         port = int(namesrv.address.rpartition(":")[2])
         with servers.broker("tailfin", tmp_path / "broker", namesrv.address) as broker:
-            both = Cluster("tailfin", namesrv.address, {"broker-a": broker.address})
-            both.wait_registered()
+            cluster = Cluster("tailfin", namesrv.address, {"broker-a": broker.address})
+            cluster.wait_registered()
             topic = make_topic(namesrv.address)
             with consuming(namesrv.address, topic, received), load(namesrv.address, topic) as sending:
                 sending.wait_for(LOAD)
@@ -149,7 +141,7 @@ def test_work_goes_on_without_a_name_server_and_with_the_next_one(tmp_path: Path
                 namesrv.process.wait()
                 sending.wait_for(LOAD)
                 with servers.nameserver("tailfin", tmp_path / "next", {"listenPort": port}):
-                    both.wait_registered()
+                    cluster.wait_registered()
                     later = make_topic(namesrv.address)
                     with tailfin.Producer(fresh("later"), nameserver=namesrv.address) as producer:
                         producer.send(message(later, 0))
@@ -170,8 +162,8 @@ def test_connections_that_have_gone_silent_are_given_up(tmp_path: Path) -> None:
             wire(("127.0.0.1", port), (BEHIND, port)) as between,
             servers.broker("tailfin", tmp_path / "broker", namesrv.address, settings=behind, port=port),
         ):
-            both = Cluster("tailfin", namesrv.address, {"broker-a": f"127.0.0.1:{port}"})
-            both.wait_registered()
+            cluster = Cluster("tailfin", namesrv.address, {"broker-a": f"127.0.0.1:{port}"})
+            cluster.wait_registered()
             topic = make_topic(namesrv.address)
             with (
                 consuming(namesrv.address, topic, received, pull_hold=0.5, pull_timeout=1.5),
@@ -182,43 +174,3 @@ def test_connections_that_have_gone_silent_are_given_up(tmp_path: Path) -> None:
                 sending.wait_for(LOAD)
                 sending.end()
                 wait_until(lambda: set(received) >= set(sending.acknowledged), "all messages", WAIT_S)
-
-
-INTERRUPTED = """
-import sys, threading, time, tailfin
-def handle(message):
-    sys.stdout.write(message.keys[0] + "\\n")  # in one piece, unlike what print writes
-    sys.stdout.flush()
-    time.sleep(0.02)
-with tailfin.PushConsumer(
-    {group!r}, nameserver={namesrv!r}, subscribe={{{topic!r}: "*"}}, handler=handle, concurrency=2,
-    consume_from="first", stop_timeout={stop}
-):
-    threading.Event().wait()
-"""
-
-
-def test_a_consumer_that_is_interrupted_ends_in_time_and_leaves_the_rest_to_the_next(tmp_path: Path) -> None:
-    with cluster() as running:
-        topic, group = "orders", fresh("group")
-        with tailfin.Producer("shop", nameserver=running.namesrv) as producer:
-            producer.send_batch(messages(topic, LOAD))
-        program = INTERRUPTED.format(group=group, namesrv=running.namesrv, topic=topic, stop=STOP_S)
-        process = subprocess.Popen(
-            [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        try:
-            assert process.stdout is not None
-            first = [process.stdout.readline().strip() for _ in range(10)]
-            process.send_signal(signal.SIGINT)
-            output, errors = process.communicate(timeout=STOP_S + SLACK_S)
-        finally:
-            process.kill()
-        handled, received = {*first, *output.split()}, list[str]()
-        wanted = {f"key-{number}" for number in range(LOAD)}
-        with consuming(running.namesrv, topic, received, group=group):
-            wait_until(lambda: {*handled, *received} >= wanted, "the rest", WAIT_S)
-
-    assert "KeyboardInterrupt" in errors
-    assert process.returncode == -signal.SIGINT or process.returncode == 1
-    assert not handled & set(received), "a clean stop commits what was handled"
