@@ -146,6 +146,8 @@ class Server:
         # The engine waits in its own thread, so that handlers can still finish here.
         await self._loop.run_in_executor(None, self._engine.stop, drain)
         self._loop.remove_reader(self._engine.fileno())
+        # One that has not begun would leave its handler's coroutine behind, never awaited.
+        await asyncio.sleep(0)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
