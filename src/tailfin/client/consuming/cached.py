@@ -20,7 +20,7 @@ class Portion:
     one is a single step for all threads.
     """
 
-    __slots__ = ("messages", "shown", "started", "todo")
+    __slots__ = ("failures", "messages", "shown", "started", "todo")
 
     def __init__(self, messages: list[Any]) -> None:
         self.messages = messages
@@ -29,6 +29,8 @@ class Portion:
         """What a user who asked for it works on, and may not get done."""
         self.started = 0.0
         """When the message that is with the handler was given to it."""
+        self.failures: list[Any] = []
+        """What calls of the handler did not consume; here, for whoever takes the portion from a worker."""
 
     def show(self) -> Iterator[Any]:
         """Give its messages out one by one; the next one is asked for when the one before is done."""

@@ -75,19 +75,22 @@ class Dispatcher:
             self._wake()
         return found
 
-    def finished(self, reading: Reading, portion: Portion, failures: list[Failure]) -> None:
+    def finished(self, reading: Reading, portion: Portion) -> None:
         """Hear that a worker is through with a portion, or stopped before its end."""
+        failures: list[Failure] = []
+        failed: list[ReceivedMessage] = []
+        left: list[ReceivedMessage] = []
         with self.guard:
-            self._running.pop(portion, None)
-            if not reading.cached.has(portion):
-                # Another consumer has the queue, or the call took too long: the outcome no longer counts.
-                failures = []
-            failed = [message for messages, _, _ in failures for message in messages]
-            if self.orderly:
-                # Those behind a failed message wait with it.
-                reading.suspended = reading.suspended or bool(failures)
-            reading.cached.give_back(portion, self._unread(portion))
-            left = reading.cached.settle(portion, failed)
+            overdue = self._running.pop(portion, None) is None
+            # Another consumer may have the queue, or the call took too long: its outcome no longer counts.
+            if not overdue and reading.cached.has(portion):
+                failures = portion.failures
+                failed = failed_messages(portion)
+                if self.orderly:
+                    # Those behind a failed message wait with it.
+                    reading.suspended = reading.suspended or bool(failures)
+                reading.cached.give_back(portion, self._unread(portion))
+                left = reading.cached.settle(portion, failed)
             self.consumed += len(left)
             self.failures += len(failed)
             more = self._enqueue(reading)
@@ -140,9 +143,9 @@ class Dispatcher:
             self._wake()
 
     def give_up_overdue(self, now: float, limit: float) -> list[tuple[Reading, Portion]]:
-        """Return portions whose call of the handler has taken too long, with only that call's messages.
+        """Return portions whose call of the handler has taken too long, with what is not consumed of them.
 
-        Whatever the call comes to no longer counts.
+        Those are that call's messages and what failed before. What the call comes to no longer counts.
         """
         found = []
         with self.guard:
@@ -152,7 +155,9 @@ class Dispatcher:
                 del self._running[portion]
                 reading.cached.give_back(portion, self._unread(portion))
                 call = (len(portion.messages) - 1) % self.batch_size + 1
-                left = reading.cached.settle(portion, portion.messages[-call:])
+                given = portion.messages[-call:]
+                earlier = [each for each in failed_messages(portion) if each not in given]
+                left = reading.cached.settle(portion, earlier + given)
                 self._enqueue(reading)
                 found.append((reading, portion, left))
         for reading, _, left in found:
@@ -210,3 +215,8 @@ class Dispatcher:
     def _limit(self) -> int:
         calls = int(PORTION_TARGET_S / max(self._call_s, 1e-6))
         return self.batch_size * max(1, min(calls, PORTION_MAX // self.batch_size))
+
+
+def failed_messages(portion: Portion) -> list[ReceivedMessage]:
+    """Return what calls of the handler did not consume of a portion, in order."""
+    return [message for messages, _, _ in portion.failures for message in messages]

@@ -66,14 +66,14 @@ class Failures:
 
     def overdue(self, reading: Reading, portion: Portion) -> None:
         """Take a portion whose handler has taken too long: the message comes again, perhaps elsewhere."""
-        message = portion.messages[0]
+        message = portion.messages[-1]
         log.warning(
             "%s: message %s of %s takes too long; it comes again later, as if it had failed",
             self._label,
             message.message_id,
             message.topic,
         )
-        self._begin(self._concurrent(reading, portion, [], OVERDUE_LEVEL))
+        self._begin(self._concurrent(reading, portion, list(portion.failures), OVERDUE_LEVEL))
 
     async def stop(self, timeout: float) -> None:
         """Wait until failed messages have found their way; those that have not are read again by the next."""

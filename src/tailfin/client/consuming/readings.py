@@ -121,8 +121,7 @@ class Readings:
         """Forget what is held of a queue, and go on from another offset."""
         reading = self._readings.get(queue)
         if reading is not None and reading.reader is not None:
-            reading.reader.seek(offset)
-            self._restart(reading, offset)
+            self._restart(reading, offset, reading.reader)
 
     async def reset(self, offsets: Mapping[Queue, int]) -> None:
         """Forget what is held of queues, and go on from other offsets."""
@@ -205,8 +204,11 @@ class Readings:
         log.warning("%s has no message at the offset asked for; reading goes on at %d", reading.queue, offset)
         self._restart(reading, offset)
 
-    def _restart(self, reading: Reading, offset: int) -> None:
+    def _restart(self, reading: Reading, offset: int, seeks: QueueReader | None = None) -> None:
         with self._guard:
+            if seeks is not None:
+                # One step for workers: what they took from there in between would be forgotten too.
+                seeks.seek(offset)
             left = reading.cached.restart(offset)
         self.offsets.put(reading.queue, offset)
         reading.worked(left)

@@ -75,7 +75,7 @@ class ThreadWorkers:
 
     def _portion(self, reading: Reading, portion: Portion) -> None:
         dispatcher = self.dispatcher
-        failures: list[Failure] = []
+        failures: list[Failure] = portion.failures
         following = calls_of(portion, dispatcher.batch_size)
         calls, begun = 0, portion.started
         now = begun
@@ -97,7 +97,7 @@ class ThreadWorkers:
                 if dispatcher.orderly:
                     break
         dispatcher.measured(now - begun, calls)
-        dispatcher.finished(reading, portion, failures)
+        dispatcher.finished(reading, portion)
 
 
 class TaskWorkers:
@@ -155,7 +155,7 @@ class TaskWorkers:
 
     async def _portion(self, reading: Reading, portion: Portion) -> None:
         dispatcher = self.dispatcher
-        failures: list[Failure] = []
+        failures: list[Failure] = portion.failures
         following = calls_of(portion, dispatcher.batch_size)
         calls, begun = 0, portion.started
         now = begun
@@ -182,7 +182,7 @@ class TaskWorkers:
                 if dispatcher.orderly:
                     break
         dispatcher.measured(now - begun, calls)
-        dispatcher.finished(reading, portion, failures)
+        dispatcher.finished(reading, portion)
 
 
 def calls_of(portion: Portion, batch_size: int) -> Callable[[], Any]:

@@ -1,0 +1,79 @@
+"""Who gets which messages, and what becomes of those that a handler did not consume."""
+
+import threading
+from dataclasses import dataclass
+
+from tailfin.client.consuming.cached import Portion
+from tailfin.client.consuming.dispatching import Dispatcher, Failure
+from tailfin.client.consuming.handlers import RETRY
+from tailfin.client.consuming.readings import Reading
+from tailfin.client.queues import Queue
+from tests.unit.loops import in_loop
+
+LONG_AGO = -1000.0
+
+
+@dataclass(frozen=True)
+class At:
+    queue_offset: int
+
+
+class Line:
+    """A dispatcher with one queue, and the failures it reported."""
+
+    def __init__(self, *offsets: int) -> None:
+        self.guard = threading.Lock()
+        self.reported: list[list[Failure]] = []
+        self.dispatcher = Dispatcher(
+            self.guard,
+            orderly=False,
+            batch_size=1,
+            wake=lambda: None,
+            failed=lambda reading, portion, failures: self.reported.append(failures),
+        )
+        # Of a fast handler: it gets several messages at once.
+        self.dispatcher.measured(0.0, 1)
+        self.reading = Reading(Queue("T", "broker-a", 0), 0, self.guard)
+        self.reading.cached.add([At(offset) for offset in offsets], max(offsets) + 1)
+        self.dispatcher.offer(self.reading)
+
+    def next(self) -> Portion:
+        found = self.dispatcher.next()
+        assert found is not None
+        return found[1]
+
+    def begin(self, portion: Portion) -> At:
+        message: At = portion.todo.popleft()
+        return message
+
+    def fail(self, portion: Portion, message: At) -> None:
+        portion.failures.append(([message], RETRY, None))
+
+
+@in_loop
+async def test_what_failed_before_an_overdue_call_is_given_up_with_it() -> None:
+    line = Line(0, 1, 2, 3)
+    portion = line.next()
+    line.fail(portion, line.begin(portion))
+    line.begin(portion)
+    line.begin(portion)
+    portion.started = LONG_AGO
+    assert line.dispatcher.give_up_overdue(0.0, 1.0) == [(line.reading, portion)]
+    assert [each.queue_offset for each in portion.messages] == [0, 2], "1 is done, 3 was not begun"
+    assert [each.queue_offset for each in line.reading.cached.waiting] == [3]
+    assert line.reading.cached.commit_offset == 0
+
+
+@in_loop
+async def test_the_outcome_of_an_overdue_call_changes_nothing() -> None:
+    line = Line(0, 1)
+    portion = line.next()
+    line.begin(portion)
+    last = line.begin(portion)
+    portion.started = LONG_AGO
+    line.dispatcher.give_up_overdue(0.0, 1.0)
+    line.fail(portion, last)
+    line.dispatcher.finished(line.reading, portion)
+    assert line.reported == [], "it is handed back already"
+    assert [each.queue_offset for each in portion.messages] == [1]
+    assert line.reading.cached.commit_offset == 1
