@@ -78,7 +78,8 @@ class Carrier:
             if self._pause is not None:
                 self._pause.cancel()
             self._gathers = False
-            self._take()
+            while self._deal_with(self._courier):
+                pass
             asyncio.get_running_loop().remove_reader(self._courier.fileno())
         self._watched.clear()
         self._deciders.clear()
@@ -89,12 +90,17 @@ class Carrier:
             loop = asyncio.get_running_loop()
             loop.remove_reader(self._courier.fileno())
             self._pause = loop.call_later(GATHER_S, self._listen)
-        for noticed in self._courier.take():
+        self._deal_with(self._courier)
+
+    def _deal_with(self, courier: Courier) -> int:
+        news = courier.take()
+        for noticed in news:
             # One that fails must not keep the news from the others.
             try:
                 self._tell(noticed)
             except Exception:
                 log.exception("news of %r could not be dealt with", noticed)
+        return len(news)
 
     def _listen(self) -> None:
         self._pause = None

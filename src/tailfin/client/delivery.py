@@ -12,7 +12,7 @@ from tailfin.client.errors import UNREACHABLE, MessageRefused, NoBroker, SendTim
 from tailfin.client.letters import Letter, Letters
 from tailfin.client.network import Network
 from tailfin.client.results import SendResult, result_of
-from tailfin.client.retrying import ROUTE_CODES, Ended, Try
+from tailfin.client.retrying import ROUTE_CODES, STORED, Ended, Try, failure
 from tailfin.client.routes import Route
 from tailfin.wire.codes import ResponseCode
 
@@ -42,6 +42,7 @@ class Delivery:
         self._begun: set[asyncio.Task[list[SendResult]]] = set()
         self._under_way = 0
         self._ended = threading.Condition()
+        self._closed = False
 
     async def route(self, topic: str) -> Route:
         """Return where a topic's messages go."""
@@ -110,6 +111,10 @@ class Delivery:
         """How many messages have not arrived yet."""
         return self._under_way
 
+    def close(self) -> None:
+        """Try nothing again: what is under way ends with its next failure."""
+        self._closed = True
+
     async def drain(self, seconds: float | None) -> bool:
         """Wait for what is under way; return whether all of it has ended."""
         return await asyncio.to_thread(self._rest, seconds)
@@ -146,6 +151,8 @@ class Delivery:
                 yield receipts[0]
                 ended = Ended(receipts[0].code or 0, receipts[0].remark, time.monotonic())
                 self._note(made, address, ended, began)
+            if self._closed and ended.code not in STORED:
+                raise failure(ended, made.queue, receipts[0].tries if receipts else 1, letter.seconds)
             try:
                 made = flow.send(ended)
             except StopIteration:
@@ -173,6 +180,8 @@ class Delivery:
 
     def _note(self, made: Try, address: str, ended: Ended, began: float) -> None:
         self._letters.tried(made.queue.broker, ended, began)
+        if self._closed:
+            return
         if ended.code in UNREACHABLE:
             self._loop.call_soon_threadsafe(self._network.mark_unreachable, address)
         elif ended.code in ROUTE_CODES:

@@ -12,6 +12,7 @@ from tailfin.client.letters import Letters
 from tailfin.client.messages import Message
 from tailfin.client.network import Network
 from tailfin.client.producer_options import ProducerOptions
+from tailfin.client.queues import Queue
 from tailfin.client.retrying import ROUTE_CODES, Verdict, pause_before, share_of
 from tailfin.client.routes import Route
 
@@ -42,6 +43,8 @@ class Posting:
         self._room = asyncio.Event()
         self._routes: dict[str, Route] = {}
         self._look_again: asyncio.TimerHandle | None = None
+        self._pausing: dict[Parcel, asyncio.TimerHandle] = {}
+        self._closed = False
         network.carrier.decide(outbox, self._failed)
         network.carrier.watch(outbox, self._room.set)
 
@@ -98,9 +101,14 @@ class Posting:
         return bool(fit)
 
     def close(self) -> None:
-        """Look no more."""
+        """Look no more, and try nothing again."""
+        self._closed = True
         if self._look_again:
             self._look_again.cancel()
+        for parcel, timer in self._pausing.items():
+            timer.cancel()
+            self._outbox.give_up(parcel)
+        self._pausing.clear()
 
     def _look_again_soon(self) -> None:
         if self._look_again is None:
@@ -112,6 +120,9 @@ class Posting:
             self.take_route(route)
 
     def _failed(self, parcel: Parcel) -> None:
+        if self._closed:
+            self._outbox.give_up(parcel)
+            return
         code = parcel.code or 0
         if code in UNREACHABLE:
             self._network.mark_unreachable(parcel.address)
@@ -130,8 +141,10 @@ class Posting:
                 pause = pause_before(code, queue.broker == parcel.broker, left, tries_left)
                 ms = max(round(share_of(left - pause, tries_left) * 1000), 1)
                 self._letters.counts.add(retried=1)
-                self._loop.call_later(
-                    pause, self._outbox.retry, parcel, address, queue.broker, queue.queue_id, ms
-                )
+                self._pausing[parcel] = self._loop.call_later(pause, self._retry, parcel, address, queue, ms)
                 return
         self._outbox.give_up(parcel)
+
+    def _retry(self, parcel: Parcel, address: str, queue: Queue, ms: int) -> None:
+        del self._pausing[parcel]
+        self._outbox.retry(parcel, address, queue.broker, queue.queue_id, ms)

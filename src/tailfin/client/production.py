@@ -78,6 +78,7 @@ class Production:
         if not await self.flush(self.network.options.stop_timeout):
             log.warning("%d messages were still under way when the producer stopped", self.outbox.pending())
         self.posting.close()
+        self.delivery.close()
         if self._tracer:
             await self._tracer.stop()
         await self.network.stop()

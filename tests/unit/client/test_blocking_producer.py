@@ -12,7 +12,7 @@ import pytest
 
 import tailfin
 from tailfin import Message
-from tailfin.client.errors import ClientStopped, SendTimeout
+from tailfin.client.errors import ClientStopped, SendFailed, SendTimeout
 from tailfin.testing import Cluster, cluster, until
 from tests.unit.client.reading import bodies
 
@@ -143,3 +143,24 @@ def test_a_forked_child_makes_its_own_producer(running: Cluster) -> None:
     assert "started before a fork: make a new one" in done.stdout
     assert "forked" in done.stdout.splitlines()[1]
     until(lambda: bodies(running, "forked") == [b"before", b"child", b"parent"])
+
+
+def test_a_send_of_another_thread_ends_when_the_producer_stops(running: Cluster) -> None:
+    producer = tailfin.Producer("shop", nameserver=running.namesrv, timeout=60, stop_timeout=0.1)
+    producer.start()
+    producer.queues("cut-off")
+    errors: list[BaseException] = []
+
+    def send() -> None:
+        try:
+            producer.send(Message("cut-off", b"x"))
+        except Exception as error:
+            errors.append(error)
+
+    with running.faults.drop("send"):
+        thread = threading.Thread(target=send)
+        thread.start()
+        until(lambda: producer.stats().pending == 1)
+        producer.stop()
+        thread.join(15)
+    assert [type(error) for error in errors] == [SendFailed]

@@ -405,3 +405,20 @@ def test_a_host_may_have_any_name(running: Cluster) -> None:
             assert len((await producer.send(Message("named", b"x"))).message_id) == 32
 
     check()
+
+
+def test_sends_that_a_stop_does_not_wait_for_end_with_it(running: Cluster) -> None:
+    @in_loop
+    async def check() -> None:
+        producer = Producer("shop", nameserver=running.namesrv, timeout=60, stop_timeout=0.1)
+        await producer.start()
+        await producer.queues("cut-off")
+        with running.faults.drop("send"):
+            sends = [asyncio.create_task(producer.send(Message("cut-off", b"x"))) for _ in range(600)]
+            await until(lambda: producer.stats().pending == 600, "all are under way")
+            await producer.stop()
+            outcomes = await asyncio.wait_for(asyncio.gather(*sends, return_exceptions=True), 15)
+        assert {type(each) for each in outcomes} == {SendFailed}
+        assert "the client is stopped" in str(outcomes[0])
+
+    check()

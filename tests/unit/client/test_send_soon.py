@@ -219,3 +219,15 @@ def test_the_only_broker_may_be_away_for_a_moment() -> None:
             assert soon.result(timeout=25).status is tailfin.SendStatus.SEND_OK
             assert now.result(timeout=25).status is tailfin.SendStatus.SEND_OK
         until(lambda: {b"before", b"soon", b"now"} <= set(bodies(node, "patient")), 20)
+
+
+def test_every_receipt_ends_when_the_producer_stops_between_two_tries() -> None:
+    with cluster() as lonely:
+        producer = tailfin.Producer("shop", nameserver=lonely.namesrv, timeout=60, stop_timeout=0.1)
+        producer.start()
+        producer.send(Message("waits", b"x"))
+        lonely.faults.kill()
+        receipt = producer.send_soon(Message("waits", b"y"))
+        until(lambda: producer.stats().retried)
+        producer.stop()
+        assert isinstance(receipt.exception(timeout=10), SendFailed)
