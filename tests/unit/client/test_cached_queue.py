@@ -116,6 +116,16 @@ def test_a_portion_is_overtaken_once_messages_behind_it_were_handed_out() -> Non
     assert not queue.was_overtaken(first)
 
 
+def test_what_comes_back_after_a_clear_does_not_hide_what_was_cleared() -> None:
+    queue = filled(0, 1, read_to=2)
+    first, second = taken(queue, 1), taken(queue, 1)
+    queue.give_back(first, messages(0))
+    queue.dropped = True
+    queue.clear()
+    queue.give_back(second, messages(1))
+    assert queue.commit_offset == 0
+
+
 @pytest.mark.parametrize("at_once", [False, True])
 def test_what_is_being_worked_on_can_be_taken_back(at_once: bool) -> None:
     portion = taken(filled(0, 1, 2, read_to=3), 3)
@@ -136,16 +146,17 @@ def test_nothing_is_committed_before_it_is_done_and_nothing_is_lost(
     end, done, out = 0, set[int](), list[Portion]()
     committed = 0
     for step in steps:
-        if step == "add":
+        if step == "add" and not queue.dropped:
             count = data.draw(st.integers(0, 5))
             queue.add(messages(*range(end, end + count)), end + count)
             end += count
         elif step == "take" and (portion := queue.take(data.draw(st.integers(1, 4)))):
             out.append(portion)
         elif step == "clear":
+            queue.dropped = True
             queue.clear()
             end = queue.read_to
-        elif out:
+        elif step in ("done", "back", "fail") and out:
             portion = out.pop(data.draw(st.integers(0, len(out) - 1)))
             if step == "done":
                 done |= {message.queue_offset for message in queue.settle(portion, [])}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tailfin.client.consuming.cached import Portion
 from tailfin.client.consuming.dispatching import Dispatcher, Failure
 from tailfin.client.consuming.handlers import RETRY
-from tailfin.client.consuming.readings import Reading
+from tailfin.client.consuming.reading import Reading
 from tailfin.client.queues import Queue
 from tests.unit.loops import in_loop
 

@@ -137,8 +137,10 @@ class CachedQueue:
     @property
     def commit_offset(self) -> int:
         """Where another reader would have to begin: the first message that is not done."""
-        first = self.waiting[0].queue_offset if self.waiting else self.read_to
-        firsts: list[int] = [first, *(portion.messages[0].queue_offset for portion in self._out)]
+        firsts: list[int] = [self.read_to, *(portion.messages[0].queue_offset for portion in self._out)]
+        if self.waiting:
+            # Not instead of `read_to`: what was cleared may stand before what came back afterwards.
+            firsts.append(self.waiting[0].queue_offset)
         return min(firsts)
 
     @property
