@@ -192,9 +192,10 @@ def test_a_namespace_is_kept_from_the_user(running: Cluster) -> None:
     until(lambda: bodies(running, "north%soon") == [b"x"])
 
 
+@pytest.mark.timeout(120)
 def test_when_one_of_two_brokers_dies_nothing_acknowledged_is_lost_and_sends_go_on() -> None:
     with cluster(brokers=2) as node:
-        with tailfin.Producer("shop", nameserver=node.namesrv, timeout=10.0) as producer:
+        with tailfin.Producer("shop", nameserver=node.namesrv, timeout=30.0) as producer:
             producer.queues("deadly")
             receipts = {}
             for number in range(3000):
@@ -203,7 +204,7 @@ def test_when_one_of_two_brokers_dies_nothing_acknowledged_is_lost_and_sends_go_
                 body = b"%d" % number
                 receipts[body] = producer.send_soon(Message("deadly", body))
             for receipt in receipts.values():
-                receipt.result(timeout=25)
+                receipt.result(timeout=60)
             node.faults.restart("broker-b")
         until(lambda: receipts.keys() <= set(bodies(node, "deadly")), 20)
 
