@@ -8,16 +8,20 @@ from collections.abc import Callable, Coroutine, Generator, Iterator
 from typing import Any
 
 from tailfin._engine import Outbox, Receipt
-from tailfin.client.errors import UNREACHABLE, MessageRefused, NoBroker, SendTimeout
+from tailfin.client.errors import UNREACHABLE, ClientError, MessageRefused, NoBroker, SendTimeout
 from tailfin.client.letters import Letter, Letters
 from tailfin.client.network import Network
 from tailfin.client.results import SendResult, result_of
 from tailfin.client.retrying import ROUTE_CODES, STORED, Ended, Try, failure
-from tailfin.client.routes import Route
+from tailfin.client.routes import MASTER, Route
 from tailfin.wire.codes import ResponseCode
+from tailfin.wire.error import RemotingError
 
-Steps = Generator[Receipt | float, None, list[SendResult]]
-"""What to wait for, one after the other, a receipt or some seconds; and at last the results."""
+Step = Receipt | float | None
+"""What to wait for: a receipt, some seconds, or (None) a look at the routes, which may have changed."""
+
+Steps = Generator[Step, None, list[SendResult]]
+"""What to wait for, one after the other; and at last the results."""
 
 BEGUN_MAX = 1024
 """Letters that are delivered while nobody waits for them, as in RocketMQ's clients."""
@@ -59,6 +63,8 @@ class Delivery:
                         step = next(steps)
                         if isinstance(step, Receipt):
                             await self._network.carrier.done(step)
+                        elif step is None:
+                            await self.look_again(letter)
                         else:
                             await asyncio.sleep(step)
                 except StopIteration as end:
@@ -91,7 +97,12 @@ class Delivery:
                 try:
                     while True:
                         step = next(steps)
-                        step.wait() if isinstance(step, Receipt) else time.sleep(step)
+                        if isinstance(step, Receipt):
+                            step.wait()
+                        elif step is None:
+                            wait_for(self.look_again(letter))
+                        else:
+                            time.sleep(step)
                 except StopIteration as end:
                     return _results(end)
 
@@ -105,6 +116,12 @@ class Delivery:
         except TimeoutError:
             text = f"topic {letter.topic!r}: no name server said within {letter.seconds:g} s where it is"
             raise SendTimeout(text, code=ResponseCode.RPC_TIME_OUT, tries=0) from None
+
+    async def look_again(self, letter: Letter) -> None:
+        """Ask for a letter's route although one is known: it may lack a broker that is new."""
+        with contextlib.suppress(TimeoutError, ClientError, RemotingError):
+            async with asyncio.timeout(letter.seconds):
+                await self._network.publish_route(letter.topic, queue_count=self._queue_count, fresh=True)
 
     @property
     def under_way(self) -> int:
@@ -134,18 +151,24 @@ class Delivery:
         self._letters.arrived(letter, results)
         return results
 
-    def _tries(self, letter: Letter, now: float) -> Generator[Receipt | float, None, list[Receipt]]:
+    def _tries(self, letter: Letter, now: float) -> Generator[Step, None, list[Receipt]]:
         receipts: list[Receipt] = []
+        looked = False
         flow = letter.flow(now)
         made = next(flow)
         while True:
             if made.pause:
                 yield made.pause
+            broker = made.queue.broker
+            address = self._network.addresses_of(broker).get(MASTER)
+            if address is None and not looked:
+                looked = True
+                yield None
+                address = self._network.addresses_of(broker).get(MASTER)
             began = time.monotonic()
-            try:
-                address = self._network.address_of(made.queue.broker)
-            except NoBroker as error:
-                ended = Ended(ResponseCode.RPC_SEND_TO_CHANNEL_FAILED, str(error), began)
+            if address is None:
+                text = str(NoBroker(broker, MASTER))
+                ended = Ended(ResponseCode.RPC_SEND_TO_CHANNEL_FAILED, text, began)
             else:
                 receipts = self._try(letter, made, address, receipts)
                 yield receipts[0]

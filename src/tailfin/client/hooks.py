@@ -93,7 +93,10 @@ class Hook:
         """See how a handler ended."""
 
     def keep(self, group: str, message: ReceivedMessage) -> bool:
-        """Return False to leave out a message that its subscription let through."""
+        """Return False to leave out a message that its subscription let through.
+
+        Answer quickly, and ask nothing of the consumer: it waits for the answer.
+        """
         return True
 
 

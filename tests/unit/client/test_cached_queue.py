@@ -30,7 +30,7 @@ def taken(queue: CachedQueue, limit: int) -> Portion:
     return portion
 
 
-@pytest.mark.shows("OF-03", "PC-11")
+@pytest.mark.shows("OF-03", "PC-11", "PC-07", "PC-08")
 def test_the_smallest_message_that_is_not_done_is_committed() -> None:
     queue = filled(3, 5, 8, read_to=10)
     assert queue.commit_offset == 3
@@ -44,6 +44,7 @@ def test_the_smallest_message_that_is_not_done_is_committed() -> None:
     assert (queue.count, queue.busy) == (0, False)
 
 
+@pytest.mark.shows("PC-08")
 def test_what_does_not_match_is_passed_over() -> None:
     queue = CachedQueue(4)
     queue.add([], 90)
@@ -59,6 +60,7 @@ def test_failed_messages_stay_outstanding_until_they_have_found_their_way() -> N
     assert queue.commit_offset == 4
 
 
+@pytest.mark.shows("PC-08")
 def test_unread_messages_go_back_to_the_front_in_order() -> None:
     queue = filled(0, 1, 2, 3, 4, read_to=5)
     portion = taken(queue, 4)
@@ -70,6 +72,7 @@ def test_unread_messages_go_back_to_the_front_in_order() -> None:
     assert list(queue.waiting) == messages(0, 1, 2, 3, 4)
 
 
+@pytest.mark.shows("PC-07")
 def test_portions_that_come_back_out_of_turn_wait_in_the_order_of_the_queue() -> None:
     queue = filled(0, 1, 2, 3, read_to=4)
     first, second = taken(queue, 1), taken(queue, 2)
@@ -97,6 +100,7 @@ def test_after_a_restart_the_outcome_of_old_portions_no_longer_counts() -> None:
     assert (queue.commit_offset, queue.count) == (100, 0)
 
 
+@pytest.mark.shows("PC-07", "PL-03")
 def test_a_dropped_queue_hands_out_nothing() -> None:
     queue = filled(0, read_to=1)
     queue.dropped = True

@@ -17,6 +17,12 @@ def test_queues_take_turns() -> None:
     assert [turns.next(QUEUES) for _ in range(8)] == QUEUES + QUEUES
 
 
+@pytest.mark.shows("FS-10")
+def test_turns_go_on_where_java_begins_to_count_below_zero() -> None:
+    turns = Turns(start=2**31 - 2)
+    assert [turns.next(QUEUES) for _ in range(4)] == [QUEUES[2], QUEUES[3], QUEUES[0], QUEUES[1]]
+
+
 def test_producers_begin_at_different_queues() -> None:
     assert len({Turns().next([Queue("T", "a", number) for number in range(1000)]) for _ in range(20)}) > 10
 
@@ -33,12 +39,14 @@ def test_a_broker_that_is_alone_is_tried_again() -> None:
     assert [turns.next(A, last_broker="a") for _ in range(4)] == A + A
 
 
+@pytest.mark.shows("FS-03")
 def test_an_avoided_broker_is_skipped_while_there_is_another() -> None:
     turns = Turns(start=0)
     assert {turns.next(QUEUES, avoided=lambda broker: broker == "a").broker for _ in range(20)} == {"b"}
     assert {turns.next(QUEUES, avoided=lambda broker: True).broker for _ in range(20)} == {"a", "b"}
 
 
+@pytest.mark.shows("FS-03", "X-12")
 def test_when_all_are_avoided_the_one_that_failed_last_still_is_skipped() -> None:
     turns = Turns(start=0)
     chosen = {turns.next(QUEUES, last_broker="b", avoided=lambda broker: True).broker for _ in range(20)}

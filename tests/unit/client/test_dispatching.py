@@ -3,6 +3,8 @@
 import threading
 from dataclasses import dataclass
 
+import pytest
+
 from tailfin.client.consuming.cached import Portion
 from tailfin.client.consuming.dispatching import Dispatcher, Failure
 from tailfin.client.consuming.handlers import RETRY
@@ -77,3 +79,27 @@ async def test_the_outcome_of_an_overdue_call_changes_nothing() -> None:
     assert line.reported == [], "it is handed back already"
     assert [each.queue_offset for each in portion.messages] == [1]
     assert line.reading.cached.commit_offset == 1
+
+
+@pytest.mark.shows("OR-02")
+@in_loop
+async def test_an_ordered_queue_stands_in_line_once_and_not_while_a_worker_has_it() -> None:
+    guard, woken = threading.Lock(), list[int]()
+    dispatcher = Dispatcher(
+        guard, orderly=True, batch_size=1, wake=lambda: woken.append(1), failed=lambda *failed: None
+    )
+    reading = Reading(Queue("T", "b", 0), 0, guard)
+    reading.cached.add([At(0), At(1)], 2)
+    for _ in range(3):
+        dispatcher.offer(reading)
+    assert len(woken) == 1
+    for offset in range(2):
+        found = dispatcher.next()
+        assert found is not None
+        _, portion = found
+        assert portion.todo.popleft() == At(offset)
+        dispatcher.offer(reading)
+        assert dispatcher.next() is None
+        dispatcher.finished(reading, portion)
+    assert dispatcher.next() is None
+    assert (dispatcher.consumed, len(woken)) == (2, 2)

@@ -14,7 +14,7 @@ from tailfin.client.consuming.judging import (
 from tailfin.wire.codes import ResponseCode
 
 
-@pytest.mark.shows("PL-14")
+@pytest.mark.shows("PL-14", "PL-04")
 @pytest.mark.parametrize(
     ("code", "then"),
     [

@@ -12,12 +12,14 @@ def test_two_clients_never_have_the_same_id() -> None:
     assert len({identity(host="10.0.0.1", instance="same").client_id for _ in range(100)}) == 100
 
 
+@pytest.mark.shows("CF-16")
 def test_a_client_id_says_host_process_and_unit() -> None:
     names = identity(host="10.0.0.1", unit="north")
     assert names.client_id.startswith(f"10.0.0.1@{os.getpid()}#")
     assert names.client_id.endswith("@north")
 
 
+@pytest.mark.shows("CF-16", "BC-04")
 def test_what_is_kept_on_disk_is_found_again_under_the_instance() -> None:
     assert identity(host="10.0.0.1", instance="till-3").stable_id == "10.0.0.1@till-3"
     assert identity(host="10.0.0.1").stable_id == "10.0.0.1@DEFAULT"

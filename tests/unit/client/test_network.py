@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tailfin.aio import AdminClient
 from tailfin.broker.address import free_port
 from tailfin.broker.app import Broker
 from tailfin.client.errors import ClientError, ClientStopped, NoBroker, NoNameServer, NoRoute
@@ -127,6 +128,7 @@ async def test_a_client_that_is_not_running_says_how_to_start_it() -> None:
         await network.route("T")
 
 
+@pytest.mark.shows("CI-04")
 def test_brokers_know_members_soon_and_forget_them_when_they_leave(running: Cluster) -> None:
     @in_loop
     async def check() -> None:
@@ -147,6 +149,7 @@ def test_brokers_know_members_soon_and_forget_them_when_they_leave(running: Clus
     check()
 
 
+@pytest.mark.shows("PC-05", "PR-03", "CI-06")
 def test_one_client_cannot_be_in_a_group_twice(running: Cluster) -> None:
     @in_loop
     async def check() -> None:
@@ -159,6 +162,7 @@ def test_one_client_cannot_be_in_a_group_twice(running: Cluster) -> None:
     check()
 
 
+@pytest.mark.shows("CI-06")
 def test_requests_of_brokers_reach_the_member_of_the_group(running: Cluster) -> None:
     @in_loop
     async def check() -> None:
@@ -204,6 +208,29 @@ def test_a_broker_that_comes_back_is_told_again_at_once(running: Cluster, tmp_pa
                     await until(partial(broker.clients.producers, "faithful"), f"known in life {life}", 20)
                 finally:
                     await broker.stop()
+
+    check()
+
+
+@pytest.mark.shows("PR-08", "CI-05")
+def test_every_member_hears_of_a_changed_route_which_nobody_asked_for(running: Cluster) -> None:
+    @in_loop
+    async def check() -> None:
+        async with (
+            AdminClient(nameserver=running.namesrv) as admin,
+            Network(options(running.namesrv, route_interval=0.1)) as network,
+        ):
+            await admin.topics.create("grows", queues=1)
+            members = [Someone("one"), Someone("two"), Someone("three", consumes=True)]
+            for member in members:
+                network.join(member)
+            before = await network.route("grows")
+            assert len(before.publish) == 1
+            await admin.topics.create("grows", queues=2)
+            for member in members:
+                await until(lambda each=member: len(each.routes) == 2, f"the news for {member.group}")  # type: ignore[misc]  # bound now
+                assert [len(route.publish) for route in member.routes] == [1, 2]
+            assert await network.route("grows") == members[0].routes[1]
 
     check()
 

@@ -16,6 +16,7 @@ def test_the_typed_keywords_are_the_options() -> None:
     assert ClientKeywords.__annotations__ == fields
 
 
+@pytest.mark.shows("CF-16")
 def test_several_name_servers_in_one_text_or_as_a_list() -> None:
     assert ClientOptions(nameserver="a:1; b:2;a:1;").nameservers({}) == ("a:1", "b:2")
     assert ClientOptions(nameserver=["a:1", "b:2"]).nameservers({}) == ("a:1", "b:2")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+import tailfin
 from tailfin.aio import Producer
 from tailfin.client.errors import ClientStopped, MessageRefused, NoRoute, SendFailed, SendTimeout
 from tailfin.client.hooks import Hook, Sending
@@ -61,6 +62,7 @@ def test_a_sent_message_is_stored_as_it_was_made(running: Cluster) -> None:
     check()
 
 
+@pytest.mark.shows("LB-02")
 def test_messages_go_round_all_queues_of_all_brokers(pair: Cluster) -> None:
     @in_loop
     async def check() -> None:
@@ -316,6 +318,35 @@ def test_a_send_to_a_chosen_queue_is_tried_once(running: Cluster) -> None:
                 await producer.send(Message("mute", b"x"), queue=queues[0], timeout=0.05)
 
     check()
+
+
+@pytest.mark.shows("PR-09")
+@pytest.mark.parametrize("kind", ["awaited", "blocking"])
+def test_a_broker_whose_address_is_unknown_is_looked_for_once(pair: Cluster, kind: str) -> None:
+    topic = f"grows-{kind}"
+    with tailfin.AdminClient(nameserver=pair.namesrv) as admin:
+        admin.topics.create(topic, queues=1, broker="broker-a")
+
+        def grow() -> Queue:
+            admin.topics.create(topic, queues=1, broker="broker-b")
+            return Queue(topic, "broker-b", 0)
+
+        @in_loop
+        async def check() -> None:
+            async with Producer("shop", nameserver=pair.namesrv) as producer:
+                assert len(await producer.queues(topic)) == 1
+                queue = await asyncio.to_thread(grow)
+                assert (await producer.send(Message(topic, b"x"), queue=queue)).queue == queue
+                with pytest.raises(SendFailed, match="no address of broker 'broker-z'"):
+                    await producer.send(Message(topic, b"x"), queue=Queue(topic, "broker-z", 0))
+
+        if kind == "awaited":
+            check()
+            return
+        with tailfin.Producer("shop", nameserver=pair.namesrv) as producer:
+            assert len(producer.queues(topic)) == 1
+            queue = grow()
+            assert producer.send(Message(topic, b"x"), queue=queue).queue == queue
 
 
 def test_a_broker_that_did_not_answer_is_left_alone_when_asked_to(pair: Cluster) -> None:

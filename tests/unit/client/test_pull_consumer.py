@@ -4,9 +4,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tailfin import ClientStopped, Message, NoRoute, PullStatus, Queue, Sql
+from tailfin import ClientStopped, Hook, Message, NoRoute, PullStatus, Queue, Sql
 from tailfin.aio import PullConsumer
 from tailfin.testing import Cluster
+from tailfin.wire.codes import Code
+from tailfin.wire.frame import Frame
 from tests.unit.client.consumers import bodies, fresh, made, send, sender
 from tests.unit.loops import in_loop
 
@@ -51,6 +53,29 @@ async def test_a_held_pull_brings_what_comes_meanwhile(running: Cluster) -> None
         await send(producer, topic, [b"soon"], queue=queue)
         held = await consumer.pull(queue, 0, hold=10.0)
     assert [message.body for message in held.messages] == [b"soon"]
+
+
+class Holds(Hook):
+    """Notes for how long brokers are asked to hold pulls."""
+
+    def __init__(self) -> None:
+        self.asked = list[str | None]()
+
+    def before_request(self, address: str, request: Frame) -> None:
+        if request.code == Code.PULL_MESSAGE:
+            self.asked.append(request.fields.get("suspendTimeoutMillis"))
+
+
+@pytest.mark.shows("PL-22")
+@in_loop
+async def test_each_pull_says_for_how_long_it_may_be_held(running: Cluster) -> None:
+    topic, holds = fresh("T"), Holds()
+    queue = (await made(running, topic))[0]
+    async with PullConsumer(fresh("G"), nameserver=running.namesrv, hooks=[holds]) as consumer:
+        for hold in (0.0, 0.1):
+            result = await consumer.pull(queue, 0, hold=hold)
+            assert result.status is PullStatus.NO_NEW_MESSAGE
+    assert holds.asked == ["0", "100"]
 
 
 @in_loop

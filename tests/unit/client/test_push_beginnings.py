@@ -81,6 +81,7 @@ async def test_a_new_group_begins_at_a_time(running: Cluster) -> None:
     assert heard.bodies == [b"after"]
 
 
+@pytest.mark.shows("RB-09")
 @in_loop
 async def test_queues_that_are_added_are_read_from_their_begin(running: Cluster) -> None:
     topic, heard = fresh("T"), Heard()

@@ -116,6 +116,7 @@ async def test_a_message_that_cannot_be_handed_back_is_not_lost(running: Cluster
     assert {message.topic for message in heard.messages} == {topic}
 
 
+@pytest.mark.shows("PC-08")
 @in_loop
 async def test_a_message_whose_handler_takes_too_long_comes_again(running: Cluster) -> None:
     topic, group, go_on = fresh("T"), fresh("G"), threading.Event()

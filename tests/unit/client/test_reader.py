@@ -110,6 +110,7 @@ def trouble_of(reader: Reader) -> tuple[int, str, int]:
     return found
 
 
+@pytest.mark.shows("PL-16")
 def test_messages_come_in_order_over_many_pulls(place: Place) -> None:
     place.put(1000)
     messages = read(place.reader(), 1000)
@@ -264,6 +265,7 @@ def test_the_answer_to_a_pull_from_before_a_seek_is_ignored(place: Place) -> Non
     assert offsets(read(reader, 6)) == [5, 6, 7, 8, 9, 10]
 
 
+@pytest.mark.shows("PL-04")
 def test_a_pause_begins_no_more_pulls(place: Place) -> None:
     reader = place.reader()
     reader.pause()
@@ -275,6 +277,7 @@ def test_a_pause_begins_no_more_pulls(place: Place) -> None:
     until(lambda: reader.offset == 3, PATIENCE_S)
 
 
+@pytest.mark.shows("PL-03")
 def test_a_closed_reader_gives_nothing_and_ends_who_waits(place: Place) -> None:
     place.put(5)
     reader = place.reader()

@@ -34,12 +34,12 @@ def shares(strategy: Strategy, queues: list[Queue], members: list[str]) -> list[
     return [[queue.queue_id for queue in share_of(strategy, each, queues, members)] for each in members]
 
 
-@pytest.mark.shows("RB-06")
+@pytest.mark.shows("RB-06", "RB-05")
 def test_averagely_gives_neighbours_and_one_more_to_the_first() -> None:
     assert shares(Averagely(), EIGHT, THREE) == [[0, 1, 2], [3, 4, 5], [6, 7]]
 
 
-@pytest.mark.shows("RB-07")
+@pytest.mark.shows("RB-07", "RB-05")
 def test_by_circle_deals_them_out() -> None:
     assert shares(ByCircle(), EIGHT, THREE) == [[0, 3, 6], [1, 4, 7], [2, 5]]
 

@@ -44,6 +44,7 @@ def test_a_broker_without_master_is_read_from_and_not_sent_to() -> None:
     assert list(route.masters()) == []
 
 
+@pytest.mark.shows("TP-09")
 @pytest.mark.parametrize(("perm", "publish", "subscribe"), [(2, 2, 0), (4, 0, 2), (6, 2, 2), (0, 0, 0)])
 def test_permissions_decide_what_queues_are_for(perm: int, publish: int, subscribe: int) -> None:
     data = TopicRouteData(

@@ -62,7 +62,7 @@ def test_push_consumer(run: Run) -> None:
     run("push_consumer.py", *(f"TopicTest TagA Hello {number} at" for number in range(10)))
 
 
-@pytest.mark.shows("U-07", "U-09", "U-10")
+@pytest.mark.shows("U-07", "U-09", "U-10", "X-20")
 def test_retry(run: Run) -> None:
     run(
         "retry.py",
@@ -122,7 +122,7 @@ def test_pull(run: Run) -> None:
     run("pull.py", "pulled: ['0', '1', '2', '3', '4', '5', '6', '7']")
 
 
-@pytest.mark.shows("U-11", "U-12")
+@pytest.mark.shows("U-11", "U-12", "X-20")
 def test_idempotent(run: Run) -> None:
     run("idempotent.py", "ORDERID_100: charge 42 EUR", "ORDERID_101: charge 7 EUR", "charged twice: False")
 

@@ -9,12 +9,14 @@ from typing import Self, Unpack
 
 from tailfin._engine import ReceivedMessage
 from tailfin.client.checking import check_group
+from tailfin.client.consuming.hooking import keeping
 from tailfin.client.consuming.offsets import RemoteOffsets
 from tailfin.client.consuming.positions import Positions
 from tailfin.client.consuming.pulling import pull_once
 from tailfin.client.consuming.starting import search_time_ms
 from tailfin.client.consuming.subscriptions import Expression, subscription
 from tailfin.client.errors import ClientError, ClientStopped
+from tailfin.client.hooks import overriding
 from tailfin.client.names import unwrap, wrap
 from tailfin.client.network import Network
 from tailfin.client.options import ClientKeywords, ClientOptions
@@ -83,6 +85,7 @@ class PullConsumer:
         self._options = ClientOptions(**options)
         self._options.nameservers()
         self._group = wrap(self._options.namespace, group)
+        self._keep = keeping(overriding(self._options.hooks, "keep"), self._group)
         self._network: Network | None = None
 
     async def start(self) -> None:
@@ -145,8 +148,9 @@ class PullConsumer:
             limit=limit,
             hold=hold,
         )
+        messages = pulled.messages if self._keep is None else list(filter(self._keep, pulled.messages))
         return PullResult(
-            _STATUS[pulled.code], pulled.messages, pulled.next_offset, pulled.min_offset, pulled.max_offset
+            _STATUS[pulled.code], messages, pulled.next_offset, pulled.min_offset, pulled.max_offset
         )
 
     async def committed(self, queue: Queue) -> int | None:

@@ -57,11 +57,10 @@ class Reading:
 
         Workers come straight to the engine's reader this way, without the event loop in between.
         """
-        if not self.cached.waiting and self.reader is not None:
-            messages = self.reader.take()
-            if messages:
-                # What follows the last one may have been left out by the filter; `note_read` comes to it.
-                self._add(self._wanted(self.reader, messages), messages[-1].queue_offset + 1)
+        # Hooks may leave out all that is taken at once, and nobody comes back for what is behind it.
+        while not self.cached.waiting and self.reader is not None and (messages := self.reader.take()):
+            # What follows the last one may have been left out by the filter; `note_read` comes to it.
+            self._add(self._wanted(self.reader, messages), messages[-1].queue_offset + 1)
         return self.cached.take(limit)
 
     def note_read(self) -> None:
