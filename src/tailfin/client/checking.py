@@ -38,6 +38,8 @@ def check_body(body: bytes, limit: int) -> None:
 
 def check_message(message: Message, limit: int = MESSAGE_BYTES_MAX) -> None:
     """Raise MessageRefused, with a text that says what is wrong with a message."""
+    if not isinstance(message, Message):
+        raise TypeError(f'what is sent is a tailfin.Message("topic", body), not {message!r:.40}')
     check_topic(message.topic)
     check_body(message.body, limit)
     if "/" in (message.properties.get("INNER_MULTI_DISPATCH") or ""):
@@ -48,6 +50,9 @@ def check_batch(messages: Sequence[Message], limit: int = MESSAGE_BYTES_MAX) -> 
     """Raise MessageRefused for messages that cannot be one batch; the text and `.index` say which."""
     if not messages:
         raise MessageRefused("a batch of no messages")
+    for message in messages:
+        if not isinstance(message, Message):
+            raise TypeError(f'a batch is of tailfin.Message("topic", body), not of {message!r:.40}')
     topic, waits = messages[0].topic, messages[0].properties.get("WAIT")
     for index, message in enumerate(messages):
         try:

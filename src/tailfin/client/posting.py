@@ -1,6 +1,7 @@
 """Messages that are sent together with others: where they go, and what follows a failure."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine
 from typing import Any, Literal
 
@@ -17,6 +18,9 @@ from tailfin.client.retrying import ROUTE_CODES, Verdict, pause_before, share_of
 from tailfin.client.routes import Route
 
 LOOK_AGAIN_S = 1.0
+REPORT_S = 1.0
+
+log = logging.getLogger("tailfin.client")
 
 
 class Posting:
@@ -44,6 +48,8 @@ class Posting:
         self._routes: dict[str, Route] = {}
         self._look_again: asyncio.TimerHandle | None = None
         self._pausing: dict[Parcel, asyncio.TimerHandle] = {}
+        self._given_up = 0
+        self._report: asyncio.TimerHandle | None = None
         self._closed = False
         network.carrier.decide(outbox, self._failed)
         network.carrier.watch(outbox, self._room.set)
@@ -109,6 +115,9 @@ class Posting:
             timer.cancel()
             self._outbox.give_up(parcel)
         self._pausing.clear()
+        if self._report:
+            self._report.cancel()
+            self._tell_given_up()
 
     def _look_again_soon(self) -> None:
         if self._look_again is None:
@@ -144,6 +153,15 @@ class Posting:
                 self._pausing[parcel] = self._loop.call_later(pause, self._retry, parcel, address, queue, ms)
                 return
         self._outbox.give_up(parcel)
+        self._given_up += parcel.count
+        if self._report is None:
+            # Many may follow: they are told of together.
+            self._report = self._loop.call_later(REPORT_S, self._tell_given_up)
+
+    def _tell_given_up(self) -> None:
+        self._report = None
+        log.warning("%d messages of send_soon were given up: their receipts say why", self._given_up)
+        self._given_up = 0
 
     def _retry(self, parcel: Parcel, address: str, queue: Queue, ms: int) -> None:
         del self._pausing[parcel]

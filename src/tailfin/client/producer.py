@@ -62,6 +62,13 @@ class Producer:
             raise ClientStopped("the producer is not running: call start(), or use it in a `with` block")
         return self._production
 
+    @property
+    def _running_here(self) -> Production:
+        """Its parts, for what waits in their event loop."""
+        running = self.running
+        running.check_loop()
+        return running
+
     async def __aenter__(self) -> Self:
         await self.start()
         return self
@@ -104,7 +111,7 @@ class Producer:
             result = await producer.send(tailfin.Message("orders", b"paid 42"), sharding_key="customer-7")
             ```
         """
-        running = self.running
+        running = self._running_here
         letter = running.letters.write(message, Target(queue, sharding_key, select, timeout))
         return (await running.delivery.deliver(letter))[0]
 
@@ -117,7 +124,7 @@ class Producer:
         select: Select | None = None,
     ) -> None:
         """Send a message, and neither wait for an answer nor learn of a failure."""
-        running = self.running
+        running = self._running_here
         letter = running.letters.write(message, Target(queue, sharding_key, select), mode="oneway")
         await running.delivery.deliver(letter)
 
@@ -141,7 +148,7 @@ class Producer:
             await producer.send_batch([tailfin.Message("orders", text) for text in texts])
             ```
         """
-        running = self.running
+        running = self._running_here
         results: list[SendResult] = []
         for letter in running.letters.write_batch(messages, Target(queue, sharding_key, select, timeout)):
             try:
@@ -173,7 +180,7 @@ class Producer:
             results = [await receipt for receipt in receipts]
             ```
         """
-        running = self.running
+        running = self._running_here
         if queue is None and sharding_key is None and select is None and not running.letters.has_hooks:
             posting = running.posting
             return PostedReceipt(posting.try_post(message) or await posting.post(message), running)
@@ -186,7 +193,7 @@ class Producer:
         Returns:
             Whether everything has ended; False when the time is over first.
         """
-        return await self.running.flush(timeout)
+        return await self._running_here.flush(timeout)
 
     # Request and reply
 
@@ -210,7 +217,9 @@ class Producer:
             ```
         """
         seconds = self._options.timeout if timeout is None else timeout
-        return await self.running.request(message, Target(queue, sharding_key, select, seconds), seconds)
+        return await self._running_here.request(
+            message, Target(queue, sharding_key, select, seconds), seconds
+        )
 
     async def reply(
         self,
@@ -259,13 +268,13 @@ class Producer:
 
     async def begin_transaction(self, message: Message, *, timeout: float | None = None) -> Decision:
         """Send the half of a message whose end does not come in the same block."""
-        transactions = self.running.transactions
+        transactions = self._running_here.transactions
         half = transactions.half_of(message)
         return await transactions.opened(half, await self.send(half, timeout=timeout))
 
     async def end_transaction(self, decision: Decision) -> None:
         """End a transaction as it was decided."""
-        await self.running.transactions.end(decision.message, decision.result, decision.state)
+        await self._running_here.transactions.end(decision.message, decision.result, decision.state)
 
     # The rest
 
@@ -279,11 +288,11 @@ class Producer:
         Raises:
             RemotingError: the broker refuses; `recallMessageEnable` is off at brokers unless switched on.
         """
-        return await self.running.recall(topic, handle)
+        return await self._running_here.recall(topic, handle)
 
     async def queues(self, topic: str) -> tuple[Queue, ...]:
         """Return the queues that messages of a topic are sent to."""
-        return await self.running.queues(topic)
+        return await self._running_here.queues(topic)
 
     def stats(self) -> ProducerStats:
         """Return what was done since the start, and what is under way."""

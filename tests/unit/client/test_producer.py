@@ -8,7 +8,8 @@ import pytest
 
 import tailfin
 from tailfin.aio import Producer
-from tailfin.client.errors import ClientStopped, MessageRefused, NoRoute, SendFailed, SendTimeout
+from tailfin.client.checking import check_batch, check_message
+from tailfin.client.errors import ClientError, ClientStopped, MessageRefused, NoRoute, SendFailed, SendTimeout
 from tailfin.client.hooks import Hook, Sending
 from tailfin.client.messages import Message
 from tailfin.client.queues import Queue
@@ -451,5 +452,28 @@ def test_sends_that_a_stop_does_not_wait_for_end_with_it(running: Cluster) -> No
             outcomes = await asyncio.wait_for(asyncio.gather(*sends, return_exceptions=True), 15)
         assert {type(each) for each in outcomes} == {SendFailed}
         assert "the client is stopped" in str(outcomes[0])
+
+    check()
+
+
+def test_what_is_not_a_message_is_told_so() -> None:
+    for sent in (b"text", None):
+        with pytest.raises(TypeError, match=r"a tailfin\.Message"):
+            check_message(sent)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"of tailfin\.Message"):
+        check_batch([b"text"])  # type: ignore[list-item]
+
+
+def test_a_producer_belongs_to_the_loop_it_was_started_in(running: Cluster) -> None:
+    async def elsewhere(producer: Producer) -> None:
+        for sending in (producer.send(Message("loops", b"x")), producer.send_soon(Message("loops", b"x"))):
+            with pytest.raises(ClientError, match="another event loop"):
+                await sending
+
+    @in_loop
+    async def check() -> None:
+        async with Producer("shop", nameserver=running.namesrv) as producer:
+            await producer.send(Message("loops", b"x"))
+            await asyncio.to_thread(asyncio.run, elsewhere(producer))
 
     check()

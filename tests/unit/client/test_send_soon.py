@@ -232,3 +232,14 @@ def test_every_receipt_ends_when_the_producer_stops_between_two_tries() -> None:
         until(lambda: producer.stats().retried)
         producer.stop()
         assert isinstance(receipt.exception(timeout=10), SendFailed)
+
+
+def test_messages_that_are_given_up_are_in_the_log_even_if_nobody_asks(
+    running: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    with tailfin.Producer("shop", nameserver=running.namesrv, timeout=0.2, retries=0) as producer:
+        producer.send(Message("unasked", b"x"), timeout=10)
+        with running.faults.drop("send"):
+            producer.send_soon(Message("unasked", b"y"))
+            assert producer.flush(20)
+    assert "1 messages of send_soon were given up" in caplog.text
