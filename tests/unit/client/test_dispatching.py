@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import dataclass
+from typing import Any, cast
 
 import pytest
 
@@ -9,6 +10,7 @@ from tailfin.client.consuming.cached import Portion
 from tailfin.client.consuming.dispatching import Dispatcher, Failure
 from tailfin.client.consuming.handlers import RETRY
 from tailfin.client.consuming.reading import Reading
+from tailfin.client.consuming.readings import Readings
 from tailfin.client.queues import Queue
 from tests.unit.loops import in_loop
 
@@ -103,3 +105,45 @@ async def test_an_ordered_queue_stands_in_line_once_and_not_while_a_worker_has_i
         dispatcher.finished(reading, portion)
     assert dispatcher.next() is None
     assert (dispatcher.consumed, len(woken)) == (2, 2)
+
+
+class Sought:
+    """Stands where a queue's reader does, and notes whether workers could take from it while it moved."""
+
+    def __init__(self, guard: threading.Lock) -> None:
+        self._guard = guard
+        self.moved_guarded: list[bool] = []
+
+    def seek(self, offset: int) -> None:
+        self.moved_guarded.append(self._guard.locked())
+
+    def release(self, count: int, size: int) -> None: ...
+
+
+class Nowhere:
+    """Knows nothing of any queue."""
+
+    def known_route(self, topic: str) -> None: ...
+
+    async def of(self, queue: Queue, *, retry: bool, appeared: bool) -> tuple[int, bool]:
+        return 0, False
+
+
+@in_loop
+async def test_no_worker_takes_messages_between_the_steps_of_a_seek() -> None:
+    guard, queue = threading.Lock(), Queue("T", "broker-a", 0)
+    reader = Sought(guard)
+    nowhere: Any = Nowhere()
+    readings = Readings(
+        nowhere,
+        read=lambda queue, offset, sink: cast("Any", reader),
+        offer=lambda reading: None,
+        store=nowhere,
+        beginnings=nowhere,
+        locks=None,
+        guard=guard,
+    )
+    assert await readings.assign("T", [queue])
+    readings.seek(queue, 7)
+    assert reader.moved_guarded == [True]
+    assert readings.offsets[queue] == 7
