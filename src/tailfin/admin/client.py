@@ -14,6 +14,7 @@ from tailfin.admin.resending import Resending
 from tailfin.admin.servers import Servers
 from tailfin.admin.stats import Stats
 from tailfin.admin.topics import Topics
+from tailfin.client.keywords import shared_out
 from tailfin.client.network import Network
 from tailfin.client.options import ClientKeywords, ClientOptions
 from tailfin.config.setting import ConfigError
@@ -54,7 +55,7 @@ class AdminClient:
         if options.get("namespace"):
             raise ConfigError("the admin client sees all namespaces: name topics and groups `namespace%name`")
         options.setdefault("request_timeout", timeout)
-        self._network = Network(ClientOptions(**options))
+        self._network = Network(ClientOptions(**shared_out(options, ClientOptions)[0]))
         servers = Servers(self._network)
         reading, resending = Reading(servers), Resending(servers)
         self.topics = Topics(servers)

@@ -9,6 +9,7 @@ from typing import Any
 
 from tailfin._engine import Outbox, Receipt
 from tailfin.client.errors import UNREACHABLE, ClientError, MessageRefused, NoBroker, SendTimeout
+from tailfin.client.given_up import GivenUp
 from tailfin.client.letters import Letter, Letters
 from tailfin.client.network import Network
 from tailfin.client.results import SendResult, result_of
@@ -35,13 +36,17 @@ class Delivery:
         outbox: the engine's, which has the connections.
         letters: prepares them, and hears how they end.
         queue_count: how many queues a missing topic is created with.
+        given_up: is told of messages that were not stored and that nobody may ask for.
     """
 
-    def __init__(self, network: Network, outbox: Outbox, letters: Letters, queue_count: int) -> None:
+    def __init__(
+        self, network: Network, outbox: Outbox, letters: Letters, queue_count: int, given_up: GivenUp
+    ) -> None:
         self._network = network
         self._outbox = outbox
         self._letters = letters
         self._queue_count = queue_count
+        self._given_up = given_up
         self._loop = asyncio.get_running_loop()
         self._begun: set[asyncio.Task[list[SendResult]]] = set()
         self._under_way = 0
@@ -81,9 +86,8 @@ class Delivery:
 
     def _begun_ended(self, task: asyncio.Task[list[SendResult]]) -> None:
         self._begun.discard(task)
-        if not task.cancelled():
-            # The user may not want to know: then nobody else looks at a failure.
-            task.exception()
+        if not task.cancelled() and task.exception():
+            self._given_up.add(1)
 
     def deliver_here(
         self, letter: Letter, wait_for: Callable[[Coroutine[Any, Any, None]], None]

@@ -1,7 +1,6 @@
 """Messages that are sent together with others: where they go, and what follows a failure."""
 
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine
 from typing import Any, Literal
 
@@ -9,6 +8,7 @@ from tailfin._engine import Outbox, Parcel, Receipt
 from tailfin.client import names
 from tailfin.client.checking import check_topic
 from tailfin.client.errors import UNREACHABLE, ClientError, MessageRefused, NoBroker
+from tailfin.client.given_up import GivenUp
 from tailfin.client.letters import Letters
 from tailfin.client.messages import Message
 from tailfin.client.network import Network
@@ -18,9 +18,6 @@ from tailfin.client.retrying import ROUTE_CODES, Verdict, pause_before, share_of
 from tailfin.client.routes import Route
 
 LOOK_AGAIN_S = 1.0
-REPORT_S = 1.0
-
-log = logging.getLogger("tailfin.client")
 
 
 class Posting:
@@ -34,9 +31,17 @@ class Posting:
         outbox: the engine's.
         letters: chooses queues, and counts.
         options: when to try again, and for how long.
+        given_up: is told of messages that were not stored.
     """
 
-    def __init__(self, network: Network, outbox: Outbox, letters: Letters, options: ProducerOptions) -> None:
+    def __init__(
+        self,
+        network: Network,
+        outbox: Outbox,
+        letters: Letters,
+        options: ProducerOptions,
+        given_up: GivenUp,
+    ) -> None:
         self._network = network
         self._outbox = outbox
         self._letters = letters
@@ -48,8 +53,7 @@ class Posting:
         self._routes: dict[str, Route] = {}
         self._look_again: asyncio.TimerHandle | None = None
         self._pausing: dict[Parcel, asyncio.TimerHandle] = {}
-        self._given_up = 0
-        self._report: asyncio.TimerHandle | None = None
+        self._given_up = given_up
         self._closed = False
         network.carrier.decide(outbox, self._failed)
         network.carrier.watch(outbox, self._room.set)
@@ -115,9 +119,6 @@ class Posting:
             timer.cancel()
             self._outbox.give_up(parcel)
         self._pausing.clear()
-        if self._report:
-            self._report.cancel()
-            self._tell_given_up()
 
     def _look_again_soon(self) -> None:
         if self._look_again is None:
@@ -153,15 +154,7 @@ class Posting:
                 self._pausing[parcel] = self._loop.call_later(pause, self._retry, parcel, address, queue, ms)
                 return
         self._outbox.give_up(parcel)
-        self._given_up += parcel.count
-        if self._report is None:
-            # Many may follow: they are told of together.
-            self._report = self._loop.call_later(REPORT_S, self._tell_given_up)
-
-    def _tell_given_up(self) -> None:
-        self._report = None
-        log.warning("%d messages of send_soon were given up: their receipts say why", self._given_up)
-        self._given_up = 0
+        self._given_up.add(parcel.count)
 
     def _retry(self, parcel: Parcel, address: str, queue: Queue, ms: int) -> None:
         del self._pausing[parcel]

@@ -1,11 +1,12 @@
 """What a producer can be told, besides what every client can."""
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from tailfin.broker.names import DEFAULT_TOPIC
 from tailfin.client.checking import MESSAGE_BYTES_MAX
+from tailfin.client.keywords import shared_out
 from tailfin.client.options import ClientKeywords, ClientOptions
 from tailfin.client.retrying import RETRY_CODES, RetryPolicy
 from tailfin.config.setting import ConfigError
@@ -104,10 +105,6 @@ _LEAST: dict[str, int] = {
 
 
 def split_keywords(keywords: ProducerKeywords) -> tuple[ClientOptions, ProducerOptions]:
-    """Give each options class its own; what neither knows is a TypeError that names it."""
-    own = {each.name for each in fields(ProducerOptions)}
-    given: dict[str, Any] = dict(keywords)
-    mine = {name: value for name, value in given.items() if name in own}
-    return ClientOptions(
-        **{name: value for name, value in given.items() if name not in own}
-    ), ProducerOptions(**mine)
+    """Give each options class its own; what none knows is a TypeError that names it."""
+    client, own = shared_out(keywords, ClientOptions, ProducerOptions)
+    return ClientOptions(**client), ProducerOptions(**own)

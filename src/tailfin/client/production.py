@@ -11,6 +11,7 @@ from tailfin.broker.address import local_address
 from tailfin.client import names
 from tailfin.client.delivery import Delivery
 from tailfin.client.errors import ClientError, SendTimeout
+from tailfin.client.given_up import GivenUp
 from tailfin.client.letters import Letters, Target
 from tailfin.client.messages import Message, ReceivedMessage
 from tailfin.client.network import Network
@@ -54,8 +55,11 @@ class Production:
         hooks = [*client_options.hooks, *([self._tracer] if self._tracer else [])]
         self._unseen = Letters(self.network, group, options)
         self.letters = Letters(self.network, group, options, hooks)
-        self.delivery = Delivery(self.network, self.outbox, self.letters, options.default_queues)
-        self.posting = Posting(self.network, self.outbox, self.letters, options)
+        self._given_up = GivenUp()
+        self.delivery = Delivery(
+            self.network, self.outbox, self.letters, options.default_queues, self._given_up
+        )
+        self.posting = Posting(self.network, self.outbox, self.letters, options, self._given_up)
         self.transactions = Transactions(self.network, group, options.check, hooks)
         self.requests = Requests(self.network.client_id)
 
@@ -87,6 +91,7 @@ class Production:
             log.warning("%d messages were still under way when the producer stopped", self.outbox.pending())
         self.posting.close()
         self.delivery.close()
+        self._given_up.close()
         if self._tracer:
             await self._tracer.stop()
         await self.network.stop()

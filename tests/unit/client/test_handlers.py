@@ -49,3 +49,13 @@ def test_coroutine_functions_are_known_in_every_form() -> None:
 def test_what_cannot_be_called_is_no_handler() -> None:
     with pytest.raises(TypeError, match="not 5"):
         check_handler(5)
+
+
+def test_a_handler_of_two_arguments_is_told_what_it_gets() -> None:
+    def of_java(messages: object, context: object) -> None: ...
+
+    with pytest.raises(TypeError, match=r"one argument, the message.*of_java takes \(messages"):
+        check_handler(of_java)
+    check_handler(print)
+    check_handler(list[object]().append)
+    check_handler(lambda message, log=None: None)

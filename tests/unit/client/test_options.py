@@ -2,10 +2,13 @@
 
 import dataclasses
 import ssl
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+import tailfin
 from tailfin.client.options import ClientKeywords, ClientOptions
 from tailfin.client.tls import Tls
 from tailfin.errors import ConfigError
@@ -61,3 +64,21 @@ def test_tls_checks_names_unless_told_otherwise() -> None:
 def test_a_missing_tls_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"nowhere\.pem"):
         Tls(ca=tmp_path / "nowhere.pem").context()
+
+
+@pytest.mark.parametrize(
+    ("make", "given", "near"),
+    [
+        (partial(tailfin.Producer, "g"), "name_server", "nameserver"),
+        (partial(tailfin.Producer, "g"), "retry", "retries"),
+        (partial(tailfin.PushConsumer, "g", subscribe={}), "batchsize", "batch_size"),
+        (partial(tailfin.LitePullConsumer, "g"), "autocommit", "auto_commit"),
+        (partial(tailfin.PullConsumer, "g"), "name_servers", "nameserver"),
+        (partial(tailfin.AdminClient), "nameservers", "nameserver"),
+    ],
+)
+def test_a_misspelt_option_is_named_with_the_nearest_that_exists(
+    make: Callable[..., object], given: str, near: str
+) -> None:
+    with pytest.raises(TypeError, match=f"no option '{given}': did you mean '{near}'"):
+        make(**{given: "a:1"})

@@ -66,3 +66,9 @@ def test_members_that_differ_are_told_where() -> None:
         "this member reads 'b' ('*'), another one does not",
         "another member reads 'c' ('n > 1'), this one does not",
     ]
+
+
+@pytest.mark.parametrize("expression", ["a | b", "a || b|c"])
+def test_tags_with_a_single_bar_between_them_are_refused(expression: str) -> None:
+    with pytest.raises(ValueError, match="is no tag; tags are written as"):
+        tags_of(expression)

@@ -62,6 +62,17 @@ def is_async(handler: Handler) -> bool:
 
 
 def check_handler(handler: object) -> None:
-    """Refuse what cannot be called."""
+    """Refuse what cannot be called with one argument."""
     if not callable(handler):
         raise TypeError(f"a handler is a function or a coroutine function, not {handler!r}")
+    try:
+        signature = inspect.signature(handler)
+    except ValueError:  # written in C, and does not say
+        return
+    try:
+        signature.bind(None)
+    except TypeError:
+        raise TypeError(
+            f"a handler takes one argument, the message, or the list of them when batch_size is above 1; "
+            f"{getattr(handler, '__qualname__', handler)} takes {signature}"
+        ) from None

@@ -1,11 +1,11 @@
 """What a lite pull consumer can be told."""
 
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, field
 
 from tailfin.client.consuming.offsets import OffsetStore
 from tailfin.client.consuming.settings import ReadKeywords, ReadSettings
 from tailfin.client.consuming.starting import ConsumeFrom, check_consume_from
+from tailfin.client.keywords import shared_out
 from tailfin.client.options import ClientOptions
 from tailfin.client.rebalance import Averagely, Strategy
 
@@ -44,7 +44,5 @@ class LitePullOptions:
 
 def split_keywords(keywords: LitePullKeywords) -> tuple[ClientOptions, ReadSettings, LitePullOptions]:
     """Give each options class its own; what none knows is a TypeError that names it."""
-    given: dict[str, Any] = dict(keywords)
-    own = {each.name: given.pop(each.name) for each in fields(LitePullOptions) if each.name in given}
-    read = {each.name: given.pop(each.name) for each in fields(ReadSettings) if each.name in given}
-    return ClientOptions(**given), ReadSettings(**read), LitePullOptions(**own)
+    client, read, own = shared_out(keywords, ClientOptions, ReadSettings, LitePullOptions)
+    return ClientOptions(**client), ReadSettings(**read), LitePullOptions(**own)

@@ -17,6 +17,7 @@ from tailfin.client.consuming.starting import search_time_ms
 from tailfin.client.consuming.subscriptions import Expression, subscription
 from tailfin.client.errors import ClientError, ClientStopped
 from tailfin.client.hooks import overriding
+from tailfin.client.keywords import shared_out
 from tailfin.client.names import unwrap, wrap
 from tailfin.client.network import Network
 from tailfin.client.options import ClientKeywords, ClientOptions
@@ -82,7 +83,7 @@ class PullConsumer:
 
     def __init__(self, group: str, **options: Unpack[ClientKeywords]) -> None:
         check_group(group)
-        self._options = ClientOptions(**options)
+        self._options = ClientOptions(**shared_out(options, ClientOptions)[0])
         self._options.nameservers()
         self._group = wrap(self._options.namespace, group)
         self._keep = keeping(overriding(self._options.hooks, "keep"), self._group)

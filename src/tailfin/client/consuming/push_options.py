@@ -1,12 +1,12 @@
 """What a push consumer can be told."""
 
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, field
 
 from tailfin.client.consuming.judging import retries_allowed
 from tailfin.client.consuming.offsets import OffsetStore
 from tailfin.client.consuming.settings import ReadKeywords, ReadSettings
 from tailfin.client.consuming.starting import ConsumeFrom, check_consume_from
+from tailfin.client.keywords import shared_out
 from tailfin.client.options import ClientOptions
 from tailfin.client.rebalance import Averagely, Strategy
 from tailfin.config.setting import ConfigError
@@ -80,7 +80,5 @@ class PushOptions:
 
 def split_keywords(keywords: PushKeywords) -> tuple[ClientOptions, ReadSettings, PushOptions]:
     """Give each options class its own; what none knows is a TypeError that names it."""
-    given: dict[str, Any] = dict(keywords)
-    own = {each.name: given.pop(each.name) for each in fields(PushOptions) if each.name in given}
-    read = {each.name: given.pop(each.name) for each in fields(ReadSettings) if each.name in given}
-    return ClientOptions(**given), ReadSettings(**read), PushOptions(**own)
+    client, read, own = shared_out(keywords, ClientOptions, ReadSettings, PushOptions)
+    return ClientOptions(**client), ReadSettings(**read), PushOptions(**own)

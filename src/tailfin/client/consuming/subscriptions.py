@@ -63,6 +63,11 @@ def tags_of(expression: str) -> dict[str, None]:
     tags = dict.fromkeys(tag.strip() for tag in expression.split("||") if tag.strip())
     if not tags:
         raise ValueError(f"no tag in the subscription {expression!r}; tags are written as 'paid || shipped'")
+    for tag in tags:
+        if "|" in tag:
+            raise ValueError(
+                f"{tag!r} in the subscription {expression!r} is no tag; tags are written as 'paid || shipped'"
+            )
     return tags
 
 
