@@ -169,7 +169,7 @@ def test_the_tests_of_a_handler_pass(tmp_path: Path) -> None:
 def test_the_web_application_lives_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     with cluster() as running:
         monkeypatch.setitem(os.environ, "NAMESRV_ADDR", running.namesrv)
-        web = loaded("asgi_app.py")
+        web = loaded("fastapi_app.py")
         answered = asyncio.run(_served(web))
     assert [each["type"] for each in answered] == [
         "lifespan.startup.complete",
@@ -177,7 +177,7 @@ def test_the_web_application_lives_and_ends(monkeypatch: pytest.MonkeyPatch) -> 
         "http.response.body",
         "lifespan.shutdown.complete",
     ]
-    assert web.shipped == ["42"]
+    assert web.shipped == ["order 42"]
 
 
 async def _served(web: ModuleType) -> list[dict[str, Any]]:
@@ -192,7 +192,8 @@ async def _served(web: ModuleType) -> list[dict[str, Any]]:
     life = asyncio.create_task(web.app({"type": "lifespan", "state": state}, events.get, send))
     await events.put({"type": "lifespan.startup"})
     await asyncio.to_thread(until, lambda: answered)
-    await web.app({"type": "http", "path": "/orders/42", "state": state}, events.get, send)
+    request = {"type": "http", "method": "POST", "path": "/orders/42", "query_string": b"", "headers": []}
+    await web.app({**request, "state": state}, events.get, send)
     await asyncio.to_thread(until, lambda: web.shipped)
     await events.put({"type": "lifespan.shutdown"})
     await life
