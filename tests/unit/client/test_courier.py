@@ -1,7 +1,6 @@
 """The engine's connections: servers that lie, vanish or want TLS and signatures."""
 
 import socket
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from tailfin.wire import frame as frames
 from tailfin.wire.codes import Flag, ResponseCode
 from tailfin.wire.frame import Frame
 from tests.unit.client.engines import COURIER, courier, ended, outbox
+from tests.unit.identities import made_identity
 
 
 @contextmanager
@@ -131,18 +131,6 @@ def test_requests_are_signed_as_the_python_client_signs_them() -> None:
     assert frame.fields["AccessKey"] == "ak"
     assert frame.fields["SecurityToken"] == "token"
     assert frame.fields["Signature"] == signature(b"sk", frame)
-
-
-def made_identity(folder: Path) -> tuple[Path, Path]:
-    chain, key = folder / "server.pem", folder / "server.key"
-    command = (
-        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost"
-        " -addext subjectAltName=DNS:localhost -addext basicConstraints=critical,CA:FALSE"
-    )
-    subprocess.run(
-        [*command.split(), "-keyout", str(key), "-out", str(chain)], check=True, capture_output=True
-    )
-    return chain, key
 
 
 @pytest.fixture(scope="module")

@@ -13,25 +13,12 @@ from tailfin._engine import Courier, DamagedMessage, Reader, ReceivedMessage, co
 from tailfin.testing import Cluster, cluster, until
 from tailfin.wire.bodies.topics import TopicConfig
 from tailfin.wire.codes import Code
+from tests.unit.client.engines import COURIER
 from tests.unit.testing.calling import talking
 
 PATIENCE_S = 20.0
 GROUP = "readers"
-OPTIONS: dict[str, int | bool | str] = {
-    "connect_ms": 3000,
-    "idle_ms": 120_000,
-    "max_frame_bytes": 64 << 20,
-    "binary": False,
-    "tls": False,
-    "tls_ca": "",
-    "tls_insecure": False,
-    "tls_check_host": False,
-    "tls_cert": "",
-    "tls_key": "",
-    "access_key": "",
-    "secret_key": "",
-    "security_token": "",
-}
+OPTIONS = COURIER | {"max_frame_bytes": 64 << 20}
 
 
 class Place:

@@ -1,7 +1,6 @@
 import asyncio
 import shutil
 import ssl
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from tailfin import remoting
 from tailfin.config import ConfigError, ServerConfig
 from tailfin.wire.frame import Frame
+from tests.unit.identities import made_identity
 from tests.unit.loops import in_loop, until
 from tests.unit.remoting.raw import Client, serving
 
@@ -65,20 +65,6 @@ def test_a_proxy_header_may_precede_tls() -> None:
             client._file = client.socket.makefile("rb")
             assert client.ask(Frame(code=1, opaque=1)).opaque == 1
         assert served.requests[0].peer == "10.1.2.3:4711"
-
-
-def made_identity(folder: Path) -> tuple[Path, Path]:
-    folder.mkdir(exist_ok=True)
-    chain, key = folder / "server.pem", folder / "server.key"
-    # Not an authority: as one it could not be a client's own certificate as well.
-    command = (
-        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost"
-        " -addext subjectAltName=DNS:localhost -addext basicConstraints=critical,CA:FALSE"
-    )
-    subprocess.run(
-        [*command.split(), "-keyout", str(key), "-out", str(chain)], check=True, capture_output=True
-    )
-    return chain, key
 
 
 @pytest.fixture(scope="module")
