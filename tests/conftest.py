@@ -1,3 +1,4 @@
+import signal
 from pathlib import Path
 
 import pytest
@@ -5,6 +6,12 @@ import pytest
 HERE = Path(__file__).parent
 KINDS = ("interop", "crash")
 KIND_TIMEOUT_S = 900  # a JVM start, a Maven class path, 200 kills: the default of 30 s is for unit tests
+
+
+def pytest_configure() -> None:
+    """Let programs that tests start hear Ctrl-C: a job in the background inherits that it is ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
