@@ -95,7 +95,7 @@ class Delivery:
         """Do so in this thread, which waits; `wait_for` runs a coroutine where routes are looked up."""
         began = time.monotonic()
         with self._counted(len(letter.messages)):
-            if self._network.known_route(letter.topic) is None:
+            if not self._knows_queues(letter.topic):
                 wait_for(self.find_route(letter))
             with contextlib.closing(self._steps(letter, began)) as steps:
                 try:
@@ -112,7 +112,7 @@ class Delivery:
 
     async def find_route(self, letter: Letter) -> None:
         """Look up a letter's route, in the time that the letter has."""
-        if self._network.known_route(letter.topic) is not None:
+        if self._knows_queues(letter.topic):
             return
         try:
             async with asyncio.timeout(letter.seconds):
@@ -120,6 +120,10 @@ class Delivery:
         except TimeoutError:
             text = f"topic {letter.topic!r}: no name server said within {letter.seconds:g} s where it is"
             raise SendTimeout(text, code=ResponseCode.RPC_TIME_OUT, tries=0) from None
+
+    def _knows_queues(self, topic: str) -> bool:
+        route = self._network.known_route(topic)
+        return route is not None and bool(route.publish)
 
     async def look_again(self, letter: Letter) -> None:
         """Ask for a letter's route although one is known: it may lack a broker that is new."""

@@ -64,7 +64,8 @@ class RouteTable:
     async def find_to_publish(self, topic: str, queue_count: int, *, fresh: bool = False) -> Route:
         """Return the route of a topic, or the one it would have if a message made brokers create it."""
         found = self._routes.get(topic)
-        if found is None or fresh:
+        # A route without queues to send to may have some again: a master is back, a topic is writable.
+        if found is None or not found.publish or fresh:
             self._queue_counts.setdefault(topic, queue_count)
             found = await self._ask(topic)
         if found is None:

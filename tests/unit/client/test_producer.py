@@ -16,6 +16,7 @@ from tailfin.client.queues import Queue
 from tailfin.client.results import SendResult, SendStatus
 from tailfin.errors import ConfigError
 from tailfin.testing import Cluster, cluster
+from tailfin.wire.bodies.topics import Perm
 from tailfin.wire.codes import ResponseCode
 from tests.unit.client.reading import bodies, stored
 from tests.unit.loops import in_loop, until
@@ -401,6 +402,27 @@ def test_a_missing_topic_nobody_creates_is_said() -> None:
                     await producer.send(Message("nowhere", b"x"))
 
         check()
+
+
+@pytest.mark.parametrize("soon", [False, True], ids=["send", "send_soon"])
+def test_a_topic_that_takes_messages_again_is_found_at_once(running: Cluster, soon: bool) -> None:
+    topic = f"closed-for-a-while-{soon}"
+
+    def send(producer: tailfin.Producer) -> None:
+        message = Message(topic, b"body")
+        _ = producer.send_soon(message).result(20.0) if soon else producer.send(message)
+
+    with (
+        tailfin.AdminClient(nameserver=running.namesrv) as admin,
+        tailfin.Producer(
+            "patient", nameserver=running.namesrv, timeout=20.0, route_interval=1000.0
+        ) as producer,
+    ):
+        admin.topics.create(topic, queues=1, perm=Perm.READ)
+        with pytest.raises(NoRoute, match="none of its queues takes messages"):
+            send(producer)
+        admin.topics.update(topic, perm=Perm.READ | Perm.WRITE)
+        send(producer)
 
 
 def test_a_refusal_of_the_broker_is_raised_with_its_code(running: Cluster) -> None:
