@@ -82,6 +82,6 @@ def test_a_client_without_tls_hears_that_the_broker_closes(private: Cluster) -> 
         tailfin.Producer(
             fresh("producers"), nameserver=private.namesrv, retries=0, timeout=PATIENCE_S
         ) as producer,
-        pytest.raises(tailfin.SendFailed, match="closed the connection|reset"),
+        pytest.raises(tailfin.SendFailed, match=r"closed the connection|reset"),
     ):
         producer.send(tailfin.Message("never-made", b"body"))
