@@ -1,15 +1,20 @@
 """The address that clients are told: found when not given, and tried before anyone is told."""
 
 import asyncio
+import contextlib
 import ipaddress
 import logging
 import os
+import random
 import socket
 from pathlib import Path
 
 log = logging.getLogger("tailfin.broker")
 
 TRY_WITHIN_S = 2.0
+OWN_PORTS = range(12_000, 32_000)
+"""Below those that Linux gives to connections and to servers that do not care."""
+PORT_TRIES = 20
 
 
 def local_address(towards: str | None = None) -> str:
@@ -28,7 +33,10 @@ def local_address(towards: str | None = None) -> str:
 
 
 def free_port(host: str) -> int:
-    """Return a port that nobody listens on now."""
+    """Return a port that nobody listens on now, and that nobody is given who asks the system for any."""
+    for port in random.sample(OWN_PORTS, PORT_TRIES):
+        with contextlib.suppress(OSError), socket.create_server((host, port)):
+            return port
     with socket.create_server((host, 0)) as probe:
         return int(probe.getsockname()[1])
 
