@@ -38,7 +38,7 @@ class Scene:
         return list(ClusterInfo.from_json(body).broker_addr_table)
 
 
-@pytest.fixture(scope="module", params=get_args(servers.Make))
+@pytest.fixture(scope="module", params=["official", "tailfin"])
 def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     home = tmp_path_factory.mktemp(request.param)
     (home / "mqadmin").mkdir()
