@@ -326,3 +326,22 @@ fn log_files_go_when_their_messages_are_gone() {
     work(&timer, at(20));
     assert_eq!(bodies(&store, "T", 0).last().unwrap(), "after");
 }
+
+#[test]
+fn a_kill_between_two_files_of_the_timer_log_lets_no_message_enter_twice() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let first = timer(&store, dir.path(), START);
+    for n in 0..4 {
+        wait(&store, &n.to_string(), 5, &[]);
+    }
+    work(&first, at(0));
+    drop(first);
+    // Killed when the first file was closed, and the fourth unit was not in the second one yet.
+    fs::remove_file(dir.path().join("timerlog").join(format!("{LOG_FILE_BYTES:020}"))).unwrap();
+    fs::remove_file(dir.path().join("timerwheel")).unwrap();
+    let second = timer(&store, dir.path(), at(1));
+    assert_eq!(second.behind(), 1);
+    work(&second, at(60));
+    assert_eq!(bodies(&store, "T", 0), ["0", "1", "2", "3"]);
+}

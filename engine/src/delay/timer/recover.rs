@@ -119,9 +119,9 @@ impl Files {
 
     /// The position, or an earlier one if the log of messages does not reach as far as the units before it.
     fn last_known(&mut self, store: &Store, mut position: u64) -> Result<u64> {
-        while position >= self.tape.file_start(position) + UNIT_BYTES as u64 {
-            match self.tape.look(position - UNIT_BYTES as u64)? {
-                Found::Unit(unit) if !is_known(store, &unit) => position -= UNIT_BYTES as u64,
+        while let Some(before) = self.tape.position_before(position) {
+            match self.tape.look(before)? {
+                Found::Unit(unit) if !is_known(store, &unit) => position = before,
                 _ => break,
             }
         }
@@ -198,9 +198,7 @@ impl Files {
 
     /// The queue offset after that of the last message in the timer log.
     fn next_queue_offset(&mut self, store: &Store) -> Result<i64> {
-        let end = self.tape.end();
-        let last = end.checked_sub(UNIT_BYTES as u64).filter(|&last| last >= self.tape.start());
-        let Some(last) = last else { return Ok(0) };
+        let Some(last) = self.tape.position_before(self.tape.end()) else { return Ok(0) };
         let Found::Unit(unit) = self.tape.look(last)? else { return Ok(0) };
         let Some(slice) = store.record_at(unit.physical_offset.max(0).cast_unsigned())? else { return Ok(0) };
         let record = slice.record()?;

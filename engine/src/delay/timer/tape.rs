@@ -79,6 +79,22 @@ impl Tape {
         self.files.range(self.file_start(position)..).map(|(_, file)| file.clone()).collect()
     }
 
+    /// Where the unit before a position stands, in the file before if need be.
+    pub fn position_before(&self, position: u64) -> Option<u64> {
+        let within = position % self.file_bytes;
+        let before = if within == 0 {
+            position.checked_sub(self.file_bytes)? + self.last_in_file()
+        } else {
+            position.checked_sub(UNIT_BYTES as u64)?
+        };
+        (before >= self.start()).then_some(before)
+    }
+
+    /// How far from its start the last unit of a full file is.
+    fn last_in_file(&self) -> u64 {
+        ((self.file_bytes - MARK_BYTES as u64) / UNIT_BYTES as u64 - 1) * UNIT_BYTES as u64
+    }
+
     /// What stands at a position, whatever the end is taken to be.
     pub fn look(&mut self, position: u64) -> Result<Found> {
         let Some(file) = self.files.get(&self.file_start(position)).cloned() else {
@@ -183,11 +199,17 @@ impl Tape {
     /// Ends the log here, found by recovery. What stood after it is wiped, or it would be taken for units again.
     pub fn end_at(&mut self, end: u64) -> Result<()> {
         let mut at = end;
-        while let Found::Unit(_) = self.look(at)? {
-            let Some(file) = self.files.get(&self.file_start(at)) else { break };
-            file.write_all_at(&[0; UNIT_BYTES], at % self.file_bytes)
-                .map_err(|source| self.failed("write", source))?;
-            at += UNIT_BYTES as u64;
+        loop {
+            match self.look(at)? {
+                Found::Unit(_) => {
+                    let Some(file) = self.files.get(&self.file_start(at)) else { break };
+                    file.write_all_at(&[0; UNIT_BYTES], at % self.file_bytes)
+                        .map_err(|source| self.failed("write", source))?;
+                    at += UNIT_BYTES as u64;
+                }
+                Found::NextFile(start) => at = start,
+                Found::Nothing => break,
+            }
         }
         self.block_start = u64::MAX;
         self.end = end;
@@ -202,8 +224,7 @@ impl Tape {
             if next > self.end {
                 break;
             }
-            let units = (self.file_bytes - MARK_BYTES as u64) / UNIT_BYTES as u64;
-            let last = self.unit(start + (units - 1) * UNIT_BYTES as u64)?;
+            let last = self.unit(start + self.last_in_file())?;
             if last.physical_offset.max(0).cast_unsigned() >= physical_min {
                 break;
             }
