@@ -1,5 +1,6 @@
 //! Tailfin's engine. Python decides, the engine moves bytes.
 //!
+//! - `arrow`: messages as the columns of a table
 //! - `client`: the connections of a client, what it sends and what it pulls
 //! - `delay`: messages that wait for their time, by level and by timer
 //! - `filter`: SQL92 over messages' properties
@@ -9,6 +10,7 @@
 //! - `net`: sockets, frames, headers, TLS, and the way to those who answer
 //! - `py`: the only files that know Python
 
+pub mod arrow;
 pub mod client;
 pub mod delay;
 pub mod error;

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tailfin import aio as aio
     from tailfin.admin.blocking import AdminClient as AdminClient
+    from tailfin.arrow.table import read_batches as read_batches
+    from tailfin.arrow.table import read_table as read_table
     from tailfin.client.blocking.lite_pull_consumer import LitePullConsumer as LitePullConsumer
     from tailfin.client.blocking.producer import Producer as Producer
     from tailfin.client.blocking.pull_consumer import PullConsumer as PullConsumer
@@ -32,10 +34,12 @@ if TYPE_CHECKING:
     from tailfin.client.consuming.subscriptions import Sql as Sql
     from tailfin.client.errors import ClientError as ClientError
     from tailfin.client.errors import ClientStopped as ClientStopped
+    from tailfin.client.errors import DataLost as DataLost
     from tailfin.client.errors import MessageRefused as MessageRefused
     from tailfin.client.errors import NoBroker as NoBroker
     from tailfin.client.errors import NoNameServer as NoNameServer
     from tailfin.client.errors import NoRoute as NoRoute
+    from tailfin.client.errors import ReadFailed as ReadFailed
     from tailfin.client.errors import RequestTimeout as RequestTimeout
     from tailfin.client.errors import SendFailed as SendFailed
     from tailfin.client.errors import SendTimeout as SendTimeout
@@ -102,10 +106,12 @@ _HOMES = {
     "errors": (
         "ClientError",
         "ClientStopped",
+        "DataLost",
         "MessageRefused",
         "NoBroker",
         "NoNameServer",
         "NoRoute",
+        "ReadFailed",
         "RequestTimeout",
         "SendFailed",
         "SendTimeout",
@@ -122,6 +128,7 @@ _HOMES = {
 }
 _HOME_OF = {name: f"tailfin.client.{home}" for home, names in _HOMES.items() for name in names}
 _HOME_OF["AdminClient"] = "tailfin.admin.blocking"
+_HOME_OF["read_batches"] = _HOME_OF["read_table"] = "tailfin.arrow.table"
 _HOME_OF["RemotingError"] = "tailfin.wire.error"
 
 

@@ -18,6 +18,7 @@ from tailfin.client.queues import Queue
 __all__ = [
     "AppendRefused",
     "Appended",
+    "ArrowBatch",
     "BadExpression",
     "Courier",
     "DamagedMessage",
@@ -432,6 +433,19 @@ class Timer:
         """Remove files of the timer log whose messages are gone; return how many."""
 
 @final
+class ArrowBatch:
+    """Messages as the columns of an Arrow table; `pyarrow.record_batch(batch)` takes them without a copy.
+
+    The columns are those of `tailfin.arrow.schema`.
+    """
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
+        """Give schema and rows by Arrow's C data interface; they are never given as other types."""
+    def __arrow_c_schema__(self) -> object:
+        """Give the schema by Arrow's C data interface."""
+    def __len__(self) -> int: ...
+
+@final
 class OfflineLog:
     """The commit log of a store directory, read-only and without a running store."""
 
@@ -448,6 +462,46 @@ class OfflineLog:
 
         No record and no damage: the end of the data. Damage: the offset is where it stands; the scan can
         go on at `next_record(offset)`.
+        """
+    def scan_arrow(
+        self,
+        start: int,
+        end: int,
+        *,
+        topics: list[str] | None = None,
+        without: list[str] = ...,
+        without_prefix: list[str] = ...,
+        without_suffix: list[str] = ...,
+        stored_from: int = ...,
+        stored_before: int = ...,
+        broker: str | None = None,
+        halves: bool = False,
+        properties: bool = False,
+        rows: int = 10_000,
+        bytes: int = ...,
+        body_bytes_max: int = ...,
+    ) -> tuple[ArrowBatch | None, int, str | None]:
+        """Read on as columns: a batch, where to go on, and the damage found there, if any.
+
+        Where to go on is `end` or more when everything was read. Damage may also be that of the first record
+        behind `end`, which a search for a record from there on would step over. No batch, no damage and less
+        than `end`: the end of the data.
+
+        Args:
+            start: where a record begins.
+            end: records that begin here or later are not wanted.
+            topics: the topics that are wanted; None: all but those left out.
+            without: topics to leave out.
+            without_prefix: how topics begin that are left out.
+            without_suffix: how topics end that are left out.
+            stored_from: not those stored before this time, in milliseconds.
+            stored_before: not those stored at this time or later, in milliseconds.
+            broker: the broker's name, for its column.
+            halves: also parts of transactions that no queue holds: prepared, or rolled back.
+            properties: have a column with all properties.
+            rows: messages of a batch, at most, unless a batch was stored as one.
+            bytes: bytes after which a batch is full, about.
+            body_bytes_max: what compressed bodies may grow to.
         """
     def next_record(self, physical_offset: int) -> int | None:
         """Find the first intact record after an offset."""
@@ -947,6 +1001,7 @@ class Reader:
         namespace: str | None = None,
         check_crc: bool = True,
         body_bytes_max: int = ...,
+        until: int | None = None,
     ) -> Reader:
         """Make a reader; the defaults are RocketMQ's.
 
@@ -974,6 +1029,8 @@ class Reader:
             namespace: taken off the topics that messages show.
             check_crc: whether bodies must fit their checksums.
             body_bytes_max: what compressed bodies may grow to.
+            until: the offset where it ends: nothing from there on is pulled. Whoever gives one waits with
+                `collect` or `wait`: `Courier.take` does not return such a reader.
         """
     def resume(self, *, offset: int | None = None, address: str | None = None) -> None:
         """Start, or go on after a pause or trouble; elsewhere if that is given. What is ready stays."""
@@ -989,6 +1046,26 @@ class Reader:
         """Say that messages, of so many bytes by their `size`, were dealt with: there is room for others."""
     def wait(self, timeout: float) -> bool:
         """Wait up to `timeout` seconds for messages or trouble; return whether there is something."""
+    def collect(
+        self, *, rows: int = 10_000, bytes: int = ..., timeout: float = 30.0, properties: bool = False
+    ) -> ArrowBatch | None:
+        """Take the next messages in order as columns, and release them.
+
+        Waits until there are `rows` messages or `bytes` bytes of them, or until no more come for now: `until`
+        is reached, trouble came, the limits are, or `timeout` seconds passed. None: there are none.
+
+        Args:
+            rows: messages of a batch, at most.
+            bytes: bytes after which a batch is full, about.
+            timeout: seconds to wait, at most.
+            properties: have a column with all properties.
+
+        Raises:
+            DamagedMessage: the next message cannot be read; the one after is next.
+        """
+    @property
+    def finished(self) -> bool:
+        """Whether everything before `until` was pulled and taken."""
     def set_commit(self, offset: int | None) -> None:
         """Let the pulls to come tell the broker that the group has consumed up to `offset`."""
     @property

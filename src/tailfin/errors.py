@@ -17,6 +17,8 @@ Exception
 │   ├── SendFailed          not acknowledged: `.code` of the last try, `.tries`
 │   │   └── SendTimeout     the time was over (also a TimeoutError)
 │   ├── RequestTimeout      no reply to a request message (also a TimeoutError)
+│   ├── ReadFailed          a part of a queue cannot be read: `.code` of the last try
+│   ├── DataLost            messages that were to be read are gone: `.lost` names them
 │   └── AdminError          an operator's wish that cannot be carried out as it is
 │       └── NotFound        no such topic, group, broker, client or message (also a LookupError)
 └── ValueError
@@ -28,10 +30,12 @@ from tailfin.admin.errors import AdminError, NotFound
 from tailfin.client.errors import (
     ClientError,
     ClientStopped,
+    DataLost,
     MessageRefused,
     NoBroker,
     NoNameServer,
     NoRoute,
+    ReadFailed,
     RequestTimeout,
     SendFailed,
     SendTimeout,
@@ -46,11 +50,13 @@ __all__ = [
     "ClientError",
     "ClientStopped",
     "ConfigError",
+    "DataLost",
     "MessageRefused",
     "NoBroker",
     "NoNameServer",
     "NoRoute",
     "NotFound",
+    "ReadFailed",
     "RemotingError",
     "RequestTimeout",
     "SendFailed",

@@ -12,7 +12,7 @@ fuzz_target!(|data: &[u8]| {
         Reading { broker: "b".into(), namespace: Some("ns".into()), check_crc: false, body_bytes_max: 1 << 16 };
     let answer =
         Arc::new(Answer { reading: reading.into(), bytes: data.into(), bounds: None, offset_delta: 0 });
-    let (messages, _) = answer.messages(0, &Tags::default());
+    let (messages, _) = answer.messages(0..i64::MAX, &Tags::default());
     for message in messages {
         if let Ok(body) = message.body() {
             assert!(body.len() <= data.len().max(1 << 16));

@@ -5,8 +5,10 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::message::layout::{property, sys_flag};
-use crate::message::{BadBody, BadRecord, BatchEntry, Compression, Record, batch, crc, properties};
+use crate::arrow::Row;
+pub use crate::message::Damage;
+use crate::message::layout::property;
+use crate::message::{BadRecord, BatchEntry, Record, batch, content, crc, properties};
 
 const RETRY_PREFIX: &[u8] = b"%RETRY%";
 
@@ -20,6 +22,12 @@ pub struct Reading {
     pub check_crc: bool,
     /// What a compressed body may grow to.
     pub body_bytes_max: usize,
+}
+
+impl Reading {
+    fn body_of<'a>(&self, record: &Record<'a>) -> Result<Cow<'a, [u8]>, Damage> {
+        content::body_of(record, self.check_crc, self.body_bytes_max)
+    }
 }
 
 /// The bytes of one answer, which its messages share.
@@ -55,20 +63,12 @@ struct Part {
     properties: Range<usize>,
 }
 
-/// A body that cannot be given to anybody.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Damage {
-    #[error("its body does not fit its checksum")]
-    Checksum,
-    #[error(transparent)]
-    Compression(#[from] BadBody),
-}
-
 impl Answer {
     /// The messages with the right tags, up to the end or to bytes that are none.
     ///
-    /// A batch that was stored as one may begin before `from_offset`; what it has there is left out.
-    pub fn messages(self: &Arc<Self>, from_offset: i64, tags: &Tags) -> (Vec<Received>, Option<BadRecord>) {
+    /// A batch that was stored as one may begin before the offsets that are wanted, and who looks for tags may find
+    /// some behind them; what is outside is left out.
+    pub fn messages(self: &Arc<Self>, wanted: Range<i64>, tags: &Tags) -> (Vec<Received>, Option<BadRecord>) {
         let mut found = Vec::with_capacity(self.bytes.len() / 256 + 1);
         let mut at = 0;
         while at < self.bytes.len() {
@@ -81,13 +81,20 @@ impl Answer {
             at += record.size();
             match message.parts(&record) {
                 Some(parts) => found.extend(parts.into_iter().filter(|part| {
-                    part.queue_offset() >= from_offset && is_wanted(tags, part.properties_text())
+                    wanted.contains(&part.queue_offset()) && is_wanted(tags, part.properties_text())
                 })),
-                None if is_wanted(tags, record.properties()) => found.push(message),
+                None if self.offset_of(&record) < wanted.end && is_wanted(tags, record.properties()) => {
+                    found.push(message);
+                }
                 None => {}
             }
         }
         (found, None)
+    }
+
+    /// It wraps only when the server makes up offsets.
+    fn offset_of(&self, record: &Record<'_>) -> i64 {
+        record.queue_offset().wrapping_add(self.offset_delta)
     }
 }
 
@@ -98,8 +105,7 @@ fn is_wanted(wanted: &Tags, text: &[u8]) -> bool {
 impl Received {
     /// The messages inside; `None` when it is one message, or damaged, which shows when its body is asked for.
     fn parts(&self, record: &Record<'_>) -> Option<Vec<Self>> {
-        const BATCH: i32 = sys_flag::INNER_BATCH | sys_flag::NEED_UNWRAP;
-        if record.sys_flag() & BATCH != BATCH {
+        if !content::is_batch(record) {
             return None;
         }
         let batch: Arc<[u8]> = self.body().ok()?.into();
@@ -142,10 +148,9 @@ impl Received {
         }
     }
 
-    /// It wraps only when the server makes up offsets.
     pub fn queue_offset(&self) -> i64 {
         let index = self.part.as_ref().map_or(0, |part| part.index);
-        self.record().queue_offset().wrapping_add(self.answer.offset_delta).wrapping_add(index)
+        self.answer.offset_of(&self.record()).wrapping_add(index)
     }
 
     pub fn flag(&self) -> i32 {
@@ -157,16 +162,22 @@ impl Received {
         if let Some(part) = &self.part {
             return Ok(Cow::Borrowed(&part.batch[part.body.clone()]));
         }
+        self.answer.reading.body_of(&self.record())
+    }
+
+    /// As the columns of a table take it: from its queue, whatever topic it was first sent to.
+    pub fn row(&self) -> Result<Row<'_>, Damage> {
         let record = self.record();
-        if self.answer.reading.check_crc && !record.body_is_intact() {
-            return Err(Damage::Checksum);
-        }
-        match Compression::of_sys_flag(record.sys_flag())? {
-            None => Ok(Cow::Borrowed(record.body())),
-            Some(format) => {
-                Ok(Cow::Owned(format.decompress(record.body(), self.answer.reading.body_bytes_max)?))
-            }
-        }
+        let (flag, index, body, properties) = if let Some(part) = &self.part {
+            let batch = &part.batch;
+            let body = Cow::Borrowed(&batch[part.body.clone()]);
+            (part.flag, part.index, body, &batch[part.properties.clone()])
+        } else {
+            let body = self.answer.reading.body_of(&record)?;
+            (record.flag(), 0, body, crc::without_property_crc(record.properties()))
+        };
+        let queue_offset = self.answer.offset_of(&record).wrapping_add(index);
+        Ok(Row { record, queue_offset, flag, body, properties })
     }
 
     fn properties_text(&self) -> &[u8] {
@@ -228,7 +239,7 @@ fn text(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes)
 }
 
-fn without_namespace<'a>(topic: &'a [u8], namespace: &[u8]) -> Cow<'a, [u8]> {
+pub(crate) fn without_namespace<'a>(topic: &'a [u8], namespace: &[u8]) -> Cow<'a, [u8]> {
     let (prefix, name) = match topic.strip_prefix(RETRY_PREFIX) {
         Some(name) => (RETRY_PREFIX, name),
         None => (&b""[..], topic),

@@ -5,7 +5,7 @@
 //! - durability: `flush` for the log, `keeper` for what is derived, `checkpoint`, `markers`
 //! - following: `dispatch` → `derived` → `queue`, `index`; `arrivals` wakes readers, `watch` tells others
 //! - reading: `read` → `view`, `filter`, `mend`; letting go: `expire`
-//! - starting: `recover`, `rebuild`; without a store: `offline`
+//! - starting: `recover`, `rebuild`; without a store: `offline`, `offline_columns`
 
 pub mod append;
 mod arrivals;
@@ -28,6 +28,7 @@ pub mod markers;
 mod mend;
 pub mod notes;
 pub mod offline;
+pub mod offline_columns;
 mod pool;
 mod pressure;
 pub mod put;

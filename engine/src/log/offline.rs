@@ -26,6 +26,34 @@ pub struct Located {
     pub range: Range<usize>,
 }
 
+/// A record that a walk comes by.
+#[derive(Debug)]
+pub struct Walked<'a> {
+    pub record: Record<'a>,
+    pub physical_offset: u64,
+    pub mapping: &'a Arc<Mapping>,
+    /// Where the record lies in the mapping.
+    pub at: usize,
+}
+
+/// What is to follow a record.
+#[derive(Debug)]
+pub enum Step {
+    On,
+    /// The walk ends before the record.
+    Stop,
+    /// As [`Step::Stop`]: the record is damaged.
+    Damaged(String),
+}
+
+/// Where a walk ended.
+#[derive(Debug)]
+pub struct WalkEnd {
+    /// Where to go on, or where the damage stands.
+    pub next: u64,
+    pub damage: Option<String>,
+}
+
 /// What one step of a scan found.
 #[derive(Debug)]
 pub struct Scan {
@@ -88,66 +116,86 @@ impl OfflineLog {
 
     /// Reads up to `limit` records from `offset` on. No record and no damage: the end of the data.
     pub fn scan(&self, offset: u64, limit: usize) -> Result<Scan> {
-        let mut scan = Scan { records: Vec::new(), next: offset, damage: None };
-        while scan.records.len() < limit && scan.damage.is_none() {
-            let Some(index) = self.index_of(scan.next) else {
-                if scan.next != self.end_of_files() {
-                    scan.damage = Some("no file holds this offset".to_owned());
-                }
-                break;
-            };
-            let before = scan.next;
-            self.scan_file(index, limit, &mut scan)?;
-            if scan.next == before {
-                break;
+        let mut records = Vec::new();
+        let end = self.walk(offset, |found| {
+            if records.len() == limit {
+                return Step::Stop;
             }
-        }
-        Ok(scan)
+            if let Some(what) = flaw(&found.record, found.physical_offset) {
+                return Step::Damaged(what);
+            }
+            let range = found.at..found.at + found.record.size();
+            let (physical_offset, mapping) = (found.physical_offset, Arc::clone(found.mapping));
+            records.push(Located { physical_offset, mapping, range });
+            Step::On
+        })?;
+        Ok(Scan { records, next: end.next, damage: end.damage })
     }
 
-    /// Reads on inside one file; at its end `next` is the start of what follows.
-    fn scan_file(&self, index: usize, limit: usize, scan: &mut Scan) -> Result<()> {
+    /// Shows the records from `offset` on, in order. Of what they hold only the lengths are checked.
+    pub fn walk(&self, offset: u64, mut visit: impl FnMut(Walked<'_>) -> Step) -> Result<WalkEnd> {
+        let mut end = WalkEnd { next: offset, damage: None };
+        loop {
+            let Some(index) = self.index_of(end.next) else {
+                if end.next != self.end_of_files() {
+                    end.damage = Some("no file holds this offset".to_owned());
+                }
+                return Ok(end);
+            };
+            if !self.walk_file(index, &mut visit, &mut end)? {
+                return Ok(end);
+            }
+        }
+    }
+
+    /// Goes on inside one file; true at its end, when `next` is the start of what follows.
+    fn walk_file(
+        &self,
+        index: usize,
+        visit: &mut impl FnMut(Walked<'_>) -> Step,
+        end: &mut WalkEnd,
+    ) -> Result<bool> {
         let file = &self.files[index];
-        let mapping = self.mapping(index)?;
-        while scan.records.len() < limit && scan.next < file.end() {
-            let at = (scan.next - file.start) as usize;
+        let mapping = &self.mapping(index)?;
+        while end.next < file.end() {
+            let at = (end.next - file.start) as usize;
             // SAFETY: nobody in this process writes to the mapping. Another process may append, behind what it
             // has completed; a half-written record fails its checks below.
             let bytes = unsafe { mapping.bytes(at..mapping.len()) };
             match look(bytes) {
                 Ok(Found::Record(record)) => {
-                    if let Some(what) = flaw(&record, scan.next) {
-                        scan.damage = Some(what);
-                        break;
+                    match visit(Walked { record, physical_offset: end.next, mapping, at }) {
+                        Step::On => end.next += record.size() as u64,
+                        Step::Stop => break,
+                        Step::Damaged(what) => {
+                            end.damage = Some(what);
+                            break;
+                        }
                     }
-                    let range = at..at + record.size();
-                    let physical_offset = scan.next;
-                    scan.next += record.size() as u64;
-                    scan.records.push(Located { physical_offset, mapping: Arc::clone(&mapping), range });
                 }
-                Ok(Found::Blank { size }) if size == bytes.len() => scan.next = file.end(),
+                Ok(Found::Blank { size }) if size == bytes.len() => end.next = file.end(),
                 Ok(Found::Blank { size }) => {
-                    scan.damage = Some(format!(
-                        "an end mark over {size} bytes, but {} are left in the file",
-                        bytes.len()
-                    ));
+                    let left = bytes.len();
+                    end.damage =
+                        Some(format!("an end mark over {size} bytes, but {left} are left in the file"));
                     break;
                 }
                 Ok(Found::Nothing) => {
                     // Files made ahead of need are empty; one with records behind a gap means that some are lost.
                     if self.first_record_from(index + 1)?.is_some() {
-                        scan.damage =
+                        end.damage =
                             Some("nothing is written here, but the log goes on in a later file".to_owned());
                     }
                     break;
                 }
                 Err(bad) => {
-                    scan.damage = Some(bad.to_string());
+                    end.damage = Some(bad.to_string());
                     break;
                 }
             }
         }
-        mapping.check()
+        mapping.check()?;
+        Ok(end.next == file.end())
     }
 
     /// The first intact record behind `offset`.
@@ -225,7 +273,7 @@ fn start_of(path: &Path) -> Option<u64> {
 }
 
 /// What is wrong with a record whose lengths add up.
-fn flaw(record: &Record<'_>, position: u64) -> Option<String> {
+pub(super) fn flaw(record: &Record<'_>, position: u64) -> Option<String> {
     if u64::try_from(record.physical_offset()) != Ok(position) {
         return Some(format!("the record states offset {}", record.physical_offset()));
     }

@@ -43,6 +43,11 @@ pub fn decode(bytes: &[u8]) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip, port))
 }
 
+/// `address:port`, IPv6 in brackets.
+pub fn shown(host: Option<SocketAddr>) -> String {
+    host.map_or_else(|| "unknown".to_owned(), |host| host.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

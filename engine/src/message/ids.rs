@@ -7,10 +7,22 @@ use super::layout::{HOST_V4_BYTES, HOST_V6_BYTES, field};
 
 const OFFSET_BYTES: usize = 8;
 const ID_BYTES_MAX: usize = HOST_V6_BYTES + OFFSET_BYTES;
-const ID_TEXT_V4: usize = 2 * (HOST_V4_BYTES + OFFSET_BYTES);
+pub const ID_TEXT_V4: usize = 2 * (HOST_V4_BYTES + OFFSET_BYTES);
 const ID_TEXT_V6: usize = 2 * ID_BYTES_MAX;
 
 const _: () = assert!(ID_TEXT_V4 == 32 && ID_TEXT_V6 == 56);
+
+/// The digits of every byte.
+const HEX: [[u8; 2]; 256] = {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    let mut table = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < table.len() {
+        table[byte] = [DIGITS[byte >> 4], DIGITS[byte & 0xF]];
+        byte += 1;
+    }
+    table
+};
 
 /// A text that is no offset message id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -39,12 +51,11 @@ impl MessageId {
     }
 
     /// From a host field as stored.
-    fn of_field(host: &[u8], physical_offset: i64) -> Self {
-        const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    pub(super) fn of_field(host: &[u8], physical_offset: i64) -> Self {
         let mut id = Self { text: [0; ID_TEXT_V6], len: 2 * (host.len() + OFFSET_BYTES) };
         let offset = physical_offset.to_be_bytes();
         for (digits, byte) in id.text.chunks_exact_mut(2).zip(host.iter().chain(&offset)) {
-            digits.copy_from_slice(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 0xF)]]);
+            digits.copy_from_slice(&HEX[usize::from(*byte)]);
         }
         id
     }
@@ -54,14 +65,18 @@ impl MessageId {
     }
 }
 
+/// Writes bytes as upper-case hexadecimal digits.
+#[inline]
+pub fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.reserve(2 * bytes.len());
+    for &byte in bytes {
+        out.extend_from_slice(&HEX[usize::from(byte)]);
+    }
+}
+
 /// The id of the record at `physical_offset` of the broker at `store_host`.
 pub fn encode_message_id(store_host: &SocketAddr, physical_offset: i64) -> String {
     MessageId::new(store_host, physical_offset).as_str().to_owned()
-}
-
-/// As [`encode_message_id`], from a host field as stored.
-pub(super) fn message_id_of_field(host: &[u8], physical_offset: i64) -> String {
-    MessageId::of_field(host, physical_offset).as_str().to_owned()
 }
 
 /// The store host and physical offset in an id, with digits of either case.

@@ -3,12 +3,13 @@
 //! - `layout`: positions, magics, flags, limits and property names
 //! - `record`: reads what stands at a log position
 //! - `draft`: writes a message that is about to be stored
-//! - `compress`: bodies that were compressed by their sender
+//! - `content`, `compress`: bodies as their senders gave them
 //! - `properties`, `batch`, `host`: the smaller layouts inside
 //! - `ids`, `unique`, `crc`: message ids, hashes and checksums
 
 pub mod batch;
 pub mod compress;
+pub mod content;
 pub mod crc;
 pub mod draft;
 pub mod host;
@@ -22,6 +23,7 @@ pub mod unique;
 
 pub use batch::{BadBatch, BatchEntry};
 pub use compress::{BadBody, Compression};
+pub use content::Damage;
 pub use draft::{Draft, Encoding, Prepared, Stamp, Unstorable};
 pub use ids::BadMessageId;
 pub use layout::{TransactionType, Version};

@@ -184,7 +184,13 @@ impl<'a> Record<'a> {
 
     /// `None` when the stored port is above 65535.
     pub fn born_host(&self) -> Option<SocketAddr> {
-        host::decode(&self.bytes[BORN_HOST_AT..self.store_timestamp_at()])
+        host::decode(self.born_host_field())
+    }
+
+    /// The born host as stored.
+    #[inline]
+    pub fn born_host_field(&self) -> &'a [u8] {
+        &self.bytes[BORN_HOST_AT..self.store_timestamp_at()]
     }
 
     #[inline]
@@ -245,7 +251,14 @@ impl<'a> Record<'a> {
 
     /// The id by which brokers find the record again.
     pub fn offset_message_id(&self) -> String {
-        ids::message_id_of_field(self.store_host_field(), self.physical_offset())
+        ids::MessageId::of_field(self.store_host_field(), self.physical_offset()).as_str().to_owned()
+    }
+
+    /// Writes the id by which brokers find the record again.
+    #[inline]
+    pub fn write_offset_message_id(&self, out: &mut Vec<u8>) {
+        ids::push_hex(out, self.store_host_field());
+        ids::push_hex(out, &self.physical_offset().to_be_bytes());
     }
 
     #[inline]
@@ -258,7 +271,9 @@ impl<'a> Record<'a> {
         self.store_timestamp_at() + 8 + HOST_V4_BYTES + store_host_growth(self.sys_flag())
     }
 
-    fn store_host_field(&self) -> &'a [u8] {
+    /// The store host as stored.
+    #[inline]
+    pub fn store_host_field(&self) -> &'a [u8] {
         &self.bytes[self.store_timestamp_at() + 8..self.reconsume_times_at()]
     }
 }

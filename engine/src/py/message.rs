@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::log::view::Slice;
+use crate::message::host::shown as host;
 use crate::message::layout::property;
 use crate::message::{Record, properties};
 
@@ -39,11 +40,6 @@ impl Message {
 /// Text as Java would read it: malformed bytes are replaced, never refused.
 pub fn text(py: Python<'_>, bytes: &[u8]) -> Py<PyString> {
     PyString::new(py, &String::from_utf8_lossy(bytes)).unbind()
-}
-
-/// `address:port`, IPv6 in brackets.
-pub fn host(host: Option<std::net::SocketAddr>) -> String {
-    host.map_or_else(|| "unknown".to_owned(), |host| host.to_string())
 }
 
 #[pymethods]

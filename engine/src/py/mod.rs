@@ -1,5 +1,6 @@
 //! The seam: everything that Python sees. No other file names pyo3.
 
+mod arrow;
 mod client;
 mod codec;
 mod delay;
@@ -19,6 +20,8 @@ mod store;
 
 #[pyo3::pymodule]
 mod _engine {
+    #[pymodule_export]
+    use super::arrow::ArrowBatch;
     #[pymodule_export]
     use super::client::courier::Courier;
     #[pymodule_export]

@@ -81,6 +81,32 @@ class RequestTimeout(ClientError, TimeoutError):
     """A request message was sent, and no reply to it came in time."""
 
 
+class ReadFailed(ClientError):
+    """A part of a queue could not be read: the broker refuses, or did not answer for too long.
+
+    Attributes:
+        code: the last response code; negative when there was no response.
+    """
+
+    def __init__(self, text: str, *, code: int) -> None:
+        self.code = code
+        super().__init__(text)
+
+
+class DataLost(ClientError):
+    """Messages that were to be read are gone, most likely because they expired.
+
+    Attributes:
+        lost: which ones: topic, queue, broker and offsets.
+    """
+
+    def __init__(self, lost: str, why: str) -> None:
+        self.lost = lost
+        super().__init__(
+            f"messages are lost: {lost}: {why}; begin later, keep messages longer, or allow it to be skipped"
+        )
+
+
 UNREACHABLE = frozenset({ResponseCode.RPC_SEND_TO_CHANNEL_FAILED, ResponseCode.RPC_TIME_OUT})
 """Codes of requests that got no answer at all."""
 

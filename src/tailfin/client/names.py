@@ -5,19 +5,21 @@ from tailfin.broker import names
 REPLY_SUFFIX = "_REPLY_TOPIC"
 """What follows a cluster's name in the topic of its replies."""
 
-_SYSTEM_TOPICS = names.NO_CLIENT_MAY_SEND | {
+SYSTEM_TOPICS = names.NO_CLIENT_MAY_SEND | {
     names.DEFAULT_TOPIC,
     names.BENCHMARK_TOPIC,
     names.TIMER_TOPIC,
     names.CHECKPOINT_TOPIC,
     "RMQ_SYS_TRACE_TOPIC",
 }
+"""Topics that are RocketMQ's own; others are told by how their names begin or end."""
+SYSTEM_PREFIX = names.SYSTEM_PREFIX
 _PREFIXES = (names.RETRY_PREFIX, names.DLQ_PREFIX)
 
 
 def is_system_topic(topic: str) -> bool:
     """Whether a topic is RocketMQ's own and has no namespace."""
-    return topic in _SYSTEM_TOPICS or topic.startswith(names.SYSTEM_PREFIX) or topic.endswith(REPLY_SUFFIX)
+    return topic in SYSTEM_TOPICS or topic.startswith(SYSTEM_PREFIX) or topic.endswith(REPLY_SUFFIX)
 
 
 def wrap(namespace: str | None, name: str) -> str:

@@ -21,6 +21,8 @@ pub struct ReaderConfig {
     /// Messages and bytes that may be here, from their arrival to their release.
     pub limit: Amount,
     pub is_lite: bool,
+    /// Where it ends: nothing from here on is pulled.
+    pub until: i64,
 }
 
 /// What the reader wants of its queue.

@@ -21,7 +21,8 @@ use state::Pull;
 pub use state::State;
 
 use super::courier::{Courier, Outcome, Request, Waiter};
-use super::received::{Reading, Received};
+use super::received::{Damage, Reading, Received};
+use crate::arrow::{Columns, Origin};
 
 const PULL_MESSAGE: i32 = 11;
 const LITE_PULL_MESSAGE: i32 = 361;
@@ -53,7 +54,7 @@ impl Reader {
         address: Arc<str>,
         offset: i64,
     ) -> Self {
-        let state = Mutex::new(State::new(config.limit, address, offset));
+        let state = Mutex::new(State::new(config.limit, address, offset..config.until));
         Self {
             courier,
             config,
@@ -103,6 +104,56 @@ impl Reader {
         taken
     }
 
+    /// Wait until so much is ready, or nothing more comes for now; false when the time passed before.
+    pub fn gather(&self, goal: Amount, timeout: Duration) -> bool {
+        let mut state = self.state.lock();
+        state.set_goal(Some(goal));
+        self.news.wait_while_for(&mut state, |state| !state.is_due(), timeout);
+        let is_due = state.is_due();
+        state.set_goal(None);
+        is_due
+    }
+
+    /// Take messages in order as columns, up to about the goal, and release them. One that is damaged is given back
+    /// alone, once everything before it was taken.
+    pub fn collect(
+        self: &Arc<Self>,
+        goal: Amount,
+        with_properties: bool,
+    ) -> Result<Columns, (Box<Received>, Damage)> {
+        let mut taken = self.state.lock().take(goal.messages).into_iter();
+        let Reading { broker, namespace, .. } = &*self.reading;
+        let origin = Origin { broker: Some(broker.clone()), namespace: namespace.clone() };
+        let mut columns = Columns::new(origin, taken.len(), with_properties);
+        let mut bytes = 0;
+        let mut damage = None;
+        for message in taken.as_slice() {
+            match message.row() {
+                Ok(row) if columns.has_room(row.body.len()) => columns.push(&row),
+                Ok(_) => break,
+                Err(found) => {
+                    damage = Some(found);
+                    break;
+                }
+            }
+            bytes += message.size();
+            if columns.bytes() >= goal.bytes {
+                break;
+            }
+        }
+        let mut released = Amount { messages: columns.len(), bytes };
+        taken.by_ref().take(columns.len()).for_each(drop);
+        let damaged = damage.filter(|_| columns.is_empty()).and_then(|damage| Some((taken.next()?, damage)));
+        if let Some((message, _)) = &damaged {
+            released = Amount { messages: 1, bytes: message.size() };
+        }
+        let mut state = self.state.lock();
+        state.put_back(taken);
+        state.release(released);
+        self.go_on(state, false);
+        damaged.map_or(Ok(columns), |(message, damage)| Err((message.into(), damage)))
+    }
+
     /// What is under way is ignored when it comes.
     pub fn close(&self) {
         self.state.lock().close();
@@ -112,8 +163,10 @@ impl Reader {
     /// Wait until there is something to take, or trouble; false when the time passed without.
     pub fn wait(&self, timeout: Duration) -> bool {
         let mut state = self.state.lock();
+        state.set_goal(Some(Amount { messages: 1, bytes: 1 }));
         let is_idle = |state: &mut State| !state.has_news() && !state.is_closed();
         self.news.wait_while_for(&mut state, is_idle, timeout);
+        state.set_goal(None);
         state.has_news()
     }
 
@@ -142,7 +195,7 @@ impl Reader {
             return;
         }
         let has_news = state.has_news();
-        if has_news {
+        if state.is_due() {
             self.news.notify_all();
         }
         self.go_on(state, has_news);
@@ -162,7 +215,7 @@ impl Reader {
             ("topic", config.topic.as_str().into()),
             ("queueId", i64::from(config.queue_id).into()),
             ("queueOffset", pull.offset.into()),
-            ("maxMsgNums", i64::from(config.batch).into()),
+            ("maxMsgNums", i64::from(config.batch).min(config.until.saturating_sub(pull.offset)).into()),
             ("sysFlag", sys_flag.into()),
             ("commitOffset", pull.commit.unwrap_or(0).into()),
             ("suspendTimeoutMillis", suspend_ms.into()),
@@ -201,6 +254,7 @@ impl Waiter for UnderWay {
         let reader = &self.reader;
         let asked = Asked {
             offset: self.offset,
+            until: reader.config.until,
             may_wait: !reader.config.suspend.is_zero(),
             tags: &reader.config.filter.tags,
             reading: &reader.reading,

@@ -66,6 +66,8 @@ impl Fields {
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
     pub offset: i64,
+    /// Where the reader ends.
+    pub until: i64,
     /// Whether the broker may hold it while there is nothing.
     pub may_wait: bool,
     pub tags: &'a Tags,
@@ -116,7 +118,7 @@ impl Pulled {
             bounds: fields.min_offset.zip(fields.max_offset),
             offset_delta: fields.offset_delta.unwrap_or(0),
         });
-        let (messages, bad) = answer.messages(asked.offset, asked.tags);
+        let (messages, bad) = answer.messages(asked.offset..asked.until, asked.tags);
         let bytes = messages.iter().map(Received::size).sum();
         let amount = Amount { messages: messages.len(), bytes };
         let Some(bad) = bad else { return Self { messages, amount, next_offset, ..Self::default() } };

@@ -1,6 +1,7 @@
 //! Where a reader stands: what it may pull next, and what waits for its user.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::config::Amount;
@@ -29,6 +30,7 @@ pub struct State {
     limit: Amount,
     address: Arc<str>,
     offset: i64,
+    until: i64,
     commit: Option<i64>,
     run: u64,
     is_under_way: bool,
@@ -36,6 +38,9 @@ pub struct State {
     /// Python was told, and did not look since.
     is_noticed: bool,
     ready: VecDeque<Received>,
+    ready_bytes: usize,
+    /// What somebody waits for.
+    goal: Option<Amount>,
     held: Amount,
     trouble: Option<Trouble>,
     suggested_broker: Option<i64>,
@@ -43,17 +48,20 @@ pub struct State {
 }
 
 impl State {
-    pub fn new(limit: Amount, address: Arc<str>, offset: i64) -> Self {
+    pub fn new(limit: Amount, address: Arc<str>, Range { start: offset, end: until }: Range<i64>) -> Self {
         Self {
             limit,
             address,
             offset,
+            until,
             commit: None,
             run: 0,
             is_under_way: false,
             mode: Mode::Paused,
             is_noticed: false,
             ready: VecDeque::new(),
+            ready_bytes: 0,
+            goal: None,
             held: Amount::default(),
             trouble: None,
             suggested_broker: None,
@@ -63,8 +71,7 @@ impl State {
 
     /// The next pull, if there is to be one now; it counts as under way from here on.
     pub fn next_pull(&mut self) -> Option<Pull> {
-        let has_room = self.held.messages < self.limit.messages && self.held.bytes < self.limit.bytes;
-        if self.is_under_way || self.mode != Mode::Running || self.trouble.is_some() || !has_room {
+        if self.is_under_way || !self.may_pull() {
             return None;
         }
         self.is_under_way = true;
@@ -83,8 +90,32 @@ impl State {
         self.trouble = pulled.trouble;
         self.held.messages += pulled.amount.messages;
         self.held.bytes += pulled.amount.bytes;
+        self.ready_bytes += pulled.amount.bytes;
         self.ready.extend(pulled.messages);
         true
+    }
+
+    fn may_pull(&self) -> bool {
+        let has_room = self.held.messages < self.limit.messages && self.held.bytes < self.limit.bytes;
+        self.mode == Mode::Running && self.trouble.is_none() && has_room && self.offset < self.until
+    }
+
+    /// Whether everything up to its end was pulled and taken.
+    pub fn is_finished(&self) -> bool {
+        self.offset >= self.until && self.ready.is_empty()
+    }
+
+    /// Whether there is what somebody waits for, or nothing more comes for now.
+    pub fn is_due(&self) -> bool {
+        let Some(goal) = self.goal else { return false };
+        let is_reached = self.ready.len() >= goal.messages || self.ready_bytes >= goal.bytes;
+        // One at rest may be started by somebody else.
+        let is_over = !self.is_under_way && !self.may_pull() && self.mode == Mode::Running;
+        is_reached || is_over || self.trouble.is_some() || self.is_closed()
+    }
+
+    pub fn set_goal(&mut self, goal: Option<Amount>) {
+        self.goal = goal;
     }
 
     pub fn has_news(&self) -> bool {
@@ -103,7 +134,17 @@ impl State {
 
     pub fn take(&mut self, count_max: usize) -> Vec<Received> {
         let count = count_max.min(self.ready.len());
-        self.ready.drain(..count).collect()
+        let taken: Vec<Received> = self.ready.drain(..count).collect();
+        self.ready_bytes -= taken.iter().map(Received::size).sum::<usize>();
+        taken
+    }
+
+    /// Have messages be the next that are taken.
+    pub fn put_back(&mut self, messages: impl DoubleEndedIterator<Item = Received>) {
+        for message in messages.rev() {
+            self.ready_bytes += message.size();
+            self.ready.push_front(message);
+        }
     }
 
     pub fn release(&mut self, amount: Amount) {
@@ -151,7 +192,7 @@ impl State {
     }
 
     fn drop_ready(&mut self) {
-        let bytes = self.ready.iter().map(Received::size).sum();
+        let bytes = std::mem::take(&mut self.ready_bytes);
         self.release(Amount { messages: self.ready.len(), bytes });
         self.ready.clear();
     }

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::message::Draft;
 use crate::message::samples::{encoded, plain, stamp, usual};
+use crate::message::{BadBody, Compression, Draft};
 
 fn record(draft: &Draft<'_>, queue_offset: i64) -> Vec<u8> {
     encoded(draft, usual(draft), stamp(queue_offset, 1000 + queue_offset, 7))
@@ -21,7 +21,7 @@ fn answer_read(bytes: Vec<u8>, reading: Reading) -> Arc<Answer> {
 }
 
 fn messages(bytes: Vec<u8>) -> Vec<Received> {
-    let (messages, bad) = answer_read(bytes, reading()).messages(0, &Tags::default());
+    let (messages, bad) = answer_read(bytes, reading()).messages(0..i64::MAX, &Tags::default());
     assert_eq!(bad, None);
     messages
 }
@@ -48,7 +48,7 @@ fn the_messages_of_an_answer_come_in_order() {
 #[test]
 fn what_follows_damage_is_lost_and_said_to_be() {
     let bytes = [record(&plain(b"T", b"a"), 5), vec![1; 200]].concat();
-    let (found, bad) = answer_read(bytes, reading()).messages(0, &Tags::default());
+    let (found, bad) = answer_read(bytes, reading()).messages(0..i64::MAX, &Tags::default());
     assert_eq!((found.len(), bad), (1, Some(BadRecord::UnknownMagic(0x0101_0101))));
 }
 
@@ -58,7 +58,7 @@ fn tags_are_compared_as_text() {
     let texts: [&[u8]; 4] = [b"TAGS\x01Aa\x02", b"TAGS\x01BB\x02", b"", b"TAGS\x01C\x02"];
     let bytes: Vec<u8> = texts.iter().flat_map(|text| record(&with_properties(b"x", text), 0)).collect();
     let tags = Tags::from([b"Aa"[..].into(), b"C"[..].into()]);
-    let (found, _) = answer_read(bytes, reading()).messages(0, &tags);
+    let (found, _) = answer_read(bytes, reading()).messages(0..i64::MAX, &tags);
     let read: Vec<_> = found.iter().map(|each| each.property(b"TAGS").unwrap().into_owned()).collect();
     assert_eq!(read, [b"Aa".to_vec(), b"C".to_vec()]);
 }
@@ -95,7 +95,7 @@ fn a_wrong_checksum_is_told_unless_nobody_cares() {
     bytes[at] = b'j';
     assert_eq!(only(bytes.clone()).body(), Err(Damage::Checksum));
     let careless = Reading { check_crc: false, ..reading() };
-    let (found, _) = answer_read(bytes, careless).messages(0, &Tags::default());
+    let (found, _) = answer_read(bytes, careless).messages(0..i64::MAX, &Tags::default());
     assert_eq!(body(&found[0]), b"jello");
 }
 
@@ -115,7 +115,7 @@ fn a_batch_stored_as_one_message_is_taken_apart() {
         let packed = format.map_or_else(|| inner.clone(), |format| format.compress(&inner, 5));
         let sys_flag = 0xC0 | format.map_or(0, Compression::sys_flag);
         let bytes = record(&Draft { sys_flag, queue_id: 4, ..plain(b"T", &packed) }, 10);
-        let (found, bad) = answer_read(bytes, reading()).messages(11, &Tags::default());
+        let (found, bad) = answer_read(bytes, reading()).messages(11..i64::MAX, &Tags::default());
         let read: Vec<_> = found.iter().map(|each| (each.queue_offset(), body(each))).collect();
         assert_eq!(read, [(11, b"two".to_vec()), (12, b"three".to_vec())], "10 was not asked for");
         assert_eq!(bad, None);
@@ -147,7 +147,7 @@ fn a_namespace_is_taken_off_the_topic() {
     let topic = |topic: &[u8], properties: &[u8]| {
         let draft = Draft { topic, ..with_properties(b"x", properties) };
         let reading = Reading { namespace: Some("ns".into()), ..reading() };
-        let (found, _) = answer_read(record(&draft, 0), reading).messages(0, &Tags::default());
+        let (found, _) = answer_read(record(&draft, 0), reading).messages(0..i64::MAX, &Tags::default());
         found[0].topic().into_owned()
     };
     assert_eq!(topic(b"ns%T", b""), "T");
@@ -180,7 +180,7 @@ fn the_bounds_of_the_queue_are_properties() {
 fn offsets_of_a_moved_queue_are_shifted() {
     let bytes = record(&plain(b"T", b"x"), 5);
     let answer = Answer { reading: reading().into(), bytes: bytes.into(), bounds: None, offset_delta: 100 };
-    let (found, _) = Arc::new(answer).messages(0, &Tags::default());
+    let (found, _) = Arc::new(answer).messages(0..i64::MAX, &Tags::default());
     assert_eq!(found[0].queue_offset(), 105);
 }
 
@@ -193,7 +193,7 @@ proptest! {
         let at = at.index(bytes.len());
         bytes[at] = value;
         bytes.truncate(cut.index(bytes.len()));
-        let (found, _) = answer_read(bytes, Reading { check_crc: false, ..reading() }).messages(0, &Tags::default());
+        let (found, _) = answer_read(bytes, Reading { check_crc: false, ..reading() }).messages(0..i64::MAX, &Tags::default());
         for message in found {
             let _ = message.body();
             message.properties().for_each(drop);

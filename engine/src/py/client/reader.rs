@@ -7,8 +7,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyWeakrefMethods, PyWeakrefReference};
 
+use super::super::arrow::{ArrowBatch, COLLECTED_BYTES};
 use super::courier::Courier;
-use super::received::{BODY_BYTES_MAX, as_list, tags_of};
+use super::received::{BODY_BYTES_MAX, as_list, damaged, tags_of};
 use crate::client::courier::Notice;
 use crate::client::reader::{self, Amount, Filter, ReaderConfig};
 use crate::client::received::Reading;
@@ -18,7 +19,11 @@ const WAIT_SLICE: Duration = Duration::from_millis(100);
 
 /// Pulls one queue ahead of whoever takes its messages.
 #[pyclass(frozen, weakref, module = "tailfin._engine")]
-pub struct Reader(Arc<reader::Reader>);
+pub struct Reader {
+    reader: Arc<reader::Reader>,
+    /// Whether `Courier.take` is to return it. Whoever reads up to an end waits for it, and is not told.
+    notices: bool,
+}
 
 impl Reader {
     /// The Python object of a notice, if it is a reader's; `None` when nobody has that any more.
@@ -28,11 +33,33 @@ impl Reader {
         let face = reader.face().get().and_then(|face| face.downcast_ref::<Py<PyWeakrefReference>>());
         Ok(face.and_then(|face| face.bind(py).upgrade()))
     }
+
+    /// Wait without the interpreter, and look at signals now and then.
+    fn wait_in_slices(
+        &self,
+        py: Python<'_>,
+        timeout: f64,
+        wait: impl Fn(Duration) -> bool + Sync,
+    ) -> PyResult<bool> {
+        let timeout = Duration::try_from_secs_f64(timeout)
+            .map_err(|_| PyValueError::new_err(format!("{timeout} is no possible time in seconds")))?;
+        let end = Instant::now().checked_add(timeout);
+        loop {
+            let left = end.map_or(WAIT_SLICE, |end| end.saturating_duration_since(Instant::now()));
+            if py.detach(|| wait(left.min(WAIT_SLICE))) {
+                return Ok(true);
+            }
+            py.check_signals()?;
+            if left.is_zero() || self.reader.state().is_closed() {
+                return Ok(false);
+            }
+        }
+    }
 }
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        self.0.close();
+        self.reader.close();
     }
 }
 
@@ -41,7 +68,8 @@ impl Reader {
     #[new]
     #[pyo3(signature = (courier, address, *, group, topic, broker, queue_id, offset, expression="*", expression_type="TAG",
         sub_version=0, send_expression=false, tags=None, batch=32, batch_bytes=None, suspend_ms=15_000, timeout_ms=30_000,
-        max_messages=1000, max_bytes=100 << 20, lite=false, namespace=None, check_crc=true, body_bytes_max=BODY_BYTES_MAX))]
+        max_messages=1000, max_bytes=100 << 20, lite=false, namespace=None, check_crc=true, body_bytes_max=BODY_BYTES_MAX,
+        until=None))]
     #[allow(clippy::too_many_arguments)] // one keyword for each thing a pull can say
     fn new(
         courier: &Courier,
@@ -66,6 +94,7 @@ impl Reader {
         namespace: Option<&str>,
         check_crc: bool,
         body_bytes_max: usize,
+        until: Option<i64>,
     ) -> PyResult<Self> {
         if batch < 1 || max_messages < 1 || max_bytes < 1 {
             return Err(PyValueError::new_err("batch, max_messages and max_bytes must be at least 1"));
@@ -99,16 +128,17 @@ impl Reader {
             timeout: Duration::from_millis(timeout_ms),
             limit: Amount { messages: max_messages, bytes: max_bytes },
             is_lite: lite,
+            until: until.unwrap_or(i64::MAX),
         };
         let reader = reader::Reader::new(courier.0.clone(), config, reading, address.into(), offset);
-        Ok(Self(Arc::new(reader)))
+        Ok(Self { reader: Arc::new(reader), notices: until.is_none() })
     }
 
     /// Start, go on after a pause, or go on after trouble.
     #[pyo3(signature = (*, offset=None, address=None))]
     fn resume(slf: &Bound<'_, Self>, offset: Option<i64>, address: Option<&str>) -> PyResult<()> {
-        let reader = &slf.get().0;
-        if reader.face().get().is_none() {
+        let Self { reader, notices } = slf.get();
+        if *notices && reader.face().get().is_none() {
             let face = PyWeakrefReference::new(slf)?.unbind();
             // Two threads may come here; they would tell of the same object.
             let _ = reader.face().set(Box::new(face));
@@ -119,122 +149,133 @@ impl Reader {
 
     /// Begin no more pulls; what is under way still arrives.
     fn pause(&self) {
-        self.0.state().pause();
+        self.reader.state().pause();
     }
 
     /// Begin again at `offset`; what is ready or under way is dropped.
     fn seek(&self, offset: i64) {
-        self.0.seek(offset);
+        self.reader.seek(offset);
     }
 
     /// Stop for good; what is ready or under way is dropped.
     fn close(&self) {
-        self.0.close();
+        self.reader.close();
     }
 
     /// Take the next messages, up to `limit`.
     #[pyo3(signature = (limit=1024, *, release=false))]
     fn take<'py>(&self, py: Python<'py>, limit: usize, release: bool) -> PyResult<Bound<'py, PyList>> {
-        as_list(py, self.0.take(limit, release))
+        as_list(py, self.reader.take(limit, release))
     }
 
     /// Say that messages were dealt with, which makes room for others.
     fn release(&self, messages: usize, bytes: usize) {
-        self.0.release(Amount { messages, bytes });
+        self.reader.release(Amount { messages, bytes });
     }
 
     /// Wait for messages or trouble; return whether there is something.
     fn wait(&self, py: Python<'_>, timeout: f64) -> PyResult<bool> {
-        let timeout = Duration::try_from_secs_f64(timeout)
-            .map_err(|_| PyValueError::new_err(format!("{timeout} is no possible time in seconds")))?;
-        let end = Instant::now().checked_add(timeout);
-        loop {
-            let left = end.map_or(WAIT_SLICE, |end| end.saturating_duration_since(Instant::now()));
-            if py.detach(|| self.0.wait(left.min(WAIT_SLICE))) {
-                return Ok(true);
-            }
-            py.check_signals()?;
-            if left.is_zero() || self.0.state().is_closed() {
-                return Ok(false);
-            }
-        }
+        self.wait_in_slices(py, timeout, |slice| self.reader.wait(slice))
+    }
+
+    /// Wait for so many messages, and take them as columns.
+    #[pyo3(signature = (*, rows=10_000, bytes=COLLECTED_BYTES, timeout=30.0, properties=false))]
+    fn collect(
+        &self,
+        py: Python<'_>,
+        rows: usize,
+        bytes: usize,
+        timeout: f64,
+        properties: bool,
+    ) -> PyResult<Option<ArrowBatch>> {
+        let goal = Amount { messages: rows.max(1), bytes: bytes.max(1) };
+        self.wait_in_slices(py, timeout, |slice| self.reader.gather(goal, slice))?;
+        let columns = py.detach(|| self.reader.collect(goal, properties));
+        let columns = columns.map_err(|(message, damage)| damaged(&message, &damage))?;
+        Ok(ArrowBatch::of(py, columns))
+    }
+
+    /// Whether everything before `until` was pulled and taken.
+    #[getter]
+    fn finished(&self) -> bool {
+        self.reader.state().is_finished()
     }
 
     /// Let the pulls to come tell the broker that the group has consumed up to `offset`.
     fn set_commit(&self, offset: Option<i64>) {
-        self.0.state().set_commit(offset);
+        self.reader.state().set_commit(offset);
     }
 
     /// Why it stopped: code, remark, and where the broker would go on.
     #[getter]
     fn trouble(&self) -> Option<(i32, String, i64)> {
-        let state = self.0.state();
+        let state = self.reader.state();
         state.trouble().map(|trouble| (trouble.code, trouble.remark.clone(), trouble.next_offset))
     }
 
     #[getter]
     fn topic(&self) -> &str {
-        &self.0.config().topic
+        &self.reader.config().topic
     }
 
     #[getter]
     fn broker(&self) -> &str {
-        &self.0.config().broker
+        &self.reader.config().broker
     }
 
     #[getter]
     fn queue_id(&self) -> i32 {
-        self.0.config().queue_id
+        self.reader.config().queue_id
     }
 
     /// Where the next pull begins.
     #[getter]
     fn offset(&self) -> i64 {
-        self.0.state().offset()
+        self.reader.state().offset()
     }
 
     /// Messages that can be taken.
     #[getter]
     fn ready(&self) -> usize {
-        self.0.state().ready()
+        self.reader.state().ready()
     }
 
     /// Messages and bytes that count for the limits: those that are ready, and those taken and not released.
     #[getter]
     fn held(&self) -> (usize, usize) {
-        let held = self.0.state().held();
+        let held = self.reader.state().held();
         (held.messages, held.bytes)
     }
 
     #[getter]
     fn min_offset(&self) -> Option<i64> {
-        self.0.state().bounds().map(|bounds| bounds.0)
+        self.reader.state().bounds().map(|bounds| bounds.0)
     }
 
     #[getter]
     fn max_offset(&self) -> Option<i64> {
-        self.0.state().bounds().map(|bounds| bounds.1)
+        self.reader.state().bounds().map(|bounds| bounds.1)
     }
 
     /// The id of the broker that the last answer said to ask next time; 0 is the master.
     #[getter]
     fn suggested_broker_id(&self) -> Option<i64> {
-        self.0.state().suggested_broker()
+        self.reader.state().suggested_broker()
     }
 
     #[getter]
     fn running(&self) -> bool {
-        self.0.state().is_running()
+        self.reader.state().is_running()
     }
 
     #[getter]
     fn closed(&self) -> bool {
-        self.0.state().is_closed()
+        self.reader.state().is_closed()
     }
 
     fn __repr__(&self) -> String {
-        let state = self.0.state();
-        let config = self.0.config();
+        let state = self.reader.state();
+        let config = self.reader.config();
         format!(
             "Reader(topic={:?}, broker={:?}, queue_id={}, offset={}, ready={})",
             config.topic,

@@ -9,8 +9,9 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use super::super::errors::damaged_message;
-use super::super::message::{host, text};
+use super::super::message::text;
 use crate::client::received::{Answer, Damage, Reading, Received, Tags};
+use crate::message::host::shown as host;
 use crate::message::layout::property;
 use crate::message::{Compression, Record};
 
@@ -41,16 +42,17 @@ impl ReceivedMessage {
     fn value(&self, py: Python<'_>, name: &[u8]) -> Option<Py<PyString>> {
         self.message.property(name).map(|value| text(py, &value))
     }
+}
 
-    fn damaged(&self, damage: &Damage) -> PyErr {
-        damaged_message(format!(
-            "message {} of {}, queue {} on {}, cannot be read: {damage}",
-            self.message.queue_offset(),
-            self.message.topic(),
-            self.record().queue_id(),
-            self.message.broker(),
-        ))
-    }
+/// What is raised about a message that cannot be read.
+pub fn damaged(message: &Received, damage: &Damage) -> PyErr {
+    damaged_message(format!(
+        "message {} of {}, queue {} on {}, cannot be read: {damage}",
+        message.queue_offset(),
+        message.topic(),
+        message.record().queue_id(),
+        message.broker(),
+    ))
 }
 
 #[pymethods]
@@ -107,7 +109,7 @@ impl ReceivedMessage {
         if let Some(body) = self.body.get() {
             return Ok(body.clone_ref(py));
         }
-        let body = self.message.body().map_err(|damage| self.damaged(&damage))?;
+        let body = self.message.body().map_err(|damage| damaged(&self.message, &damage))?;
         let body = PyBytes::new(py, &body).unbind();
         Ok(self.body.get_or_init(|| body).clone_ref(py))
     }
@@ -247,7 +249,7 @@ pub fn decode_messages<'py>(
     let reading = Reading { broker: broker.into(), namespace, check_crc, body_bytes_max };
     let answer =
         Arc::new(Answer { reading: reading.into(), bytes: data.into(), bounds: None, offset_delta: 0 });
-    match answer.messages(i64::MIN, &tags_of(tags)) {
+    match answer.messages(i64::MIN..i64::MAX, &tags_of(tags)) {
         (messages, None) => as_list(py, messages),
         (messages, Some(bad)) => {
             Err(PyValueError::new_err(format!("after {} messages there is none: {bad}", messages.len())))

@@ -5,7 +5,7 @@ use crate::message::samples::{encoded, plain, stamp, usual};
 const LIMIT: Amount = Amount { messages: 4, bytes: 100_000 };
 
 fn started() -> State {
-    let mut state = State::new(LIMIT, "a".into(), 10);
+    let mut state = State::new(LIMIT, "a".into(), 10..i64::MAX);
     state.resume(None, None);
     state
 }
@@ -18,7 +18,7 @@ fn found(offset: i64, count: i64) -> Pulled {
     let reading = Reading { broker: "b".into(), namespace: None, check_crc: true, body_bytes_max: 100 };
     let amount = Amount { messages: count as usize, bytes: bytes.len() };
     let answer = Answer { reading: reading.into(), bytes: bytes.into(), bounds: None, offset_delta: 0 };
-    let (messages, _) = Arc::new(answer).messages(0, &Tags::default());
+    let (messages, _) = Arc::new(answer).messages(0..i64::MAX, &Tags::default());
     Pulled { messages, amount, next_offset: offset + count, ..Pulled::default() }
 }
 
@@ -33,7 +33,7 @@ fn offsets(messages: &[Received]) -> Vec<i64> {
 
 #[test]
 fn nothing_is_pulled_before_the_start() {
-    assert_eq!(State::new(LIMIT, "a".into(), 10).next_pull(), None);
+    assert_eq!(State::new(LIMIT, "a".into(), 10..i64::MAX).next_pull(), None);
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn it_pauses_at_a_limit_until_messages_are_released() {
 
 #[test]
 fn it_pauses_at_the_limit_of_bytes_too() {
-    let mut state = State::new(Amount { messages: 100, bytes: 10 }, "a".into(), 0);
+    let mut state = State::new(Amount { messages: 100, bytes: 10 }, "a".into(), 0..i64::MAX);
     state.resume(None, None);
     state.arrived(0, found(0, 1));
     assert_eq!(state.next_pull(), None);

@@ -1,0 +1,248 @@
+//! Rows, collected into columns.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int32Array, Int64Array, MapArray, StructArray, TimestampMicrosecondArray};
+
+use super::schema::{UTC, entries, fields};
+use super::text::{Runs, Texts, offsets};
+use crate::client::received::without_namespace;
+use crate::message::{DispatchProperties, Record, host, ids, properties};
+
+/// Offsets into a column have 31 bits.
+const COLUMN_BYTES_MAX: usize = i32::MAX as usize;
+/// What one row may add to any column but the body's: properties have 15 bits, and each may be read as replacement
+/// characters of three bytes.
+const ROW_TEXT_MAX: usize = 3 << 15;
+/// What a row is taken for before the first is seen.
+const ROW_BYTES_GUESS: usize = 128;
+/// No more room than this is made for bodies ahead of need.
+const BODY_ROOM_MAX: usize = 64 << 20;
+
+/// One message, as the columns take it.
+#[derive(Debug)]
+pub struct Row<'a> {
+    pub record: Record<'a>,
+    pub queue_offset: i64,
+    pub flag: i32,
+    /// As its sender gave it.
+    pub body: Cow<'a, [u8]>,
+    /// The text of the properties.
+    pub properties: &'a [u8],
+}
+
+/// What is the same for all rows of a batch.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    /// The broker's name, when it is known.
+    pub broker: Option<Box<str>>,
+    /// Taken off the topics.
+    pub namespace: Option<Box<str>>,
+}
+
+/// Rows that become an Arrow batch.
+#[derive(Debug)]
+pub struct Columns {
+    origin: Origin,
+    topic: Runs,
+    queue_id: Vec<i32>,
+    queue_offset: Vec<i64>,
+    message_id: Texts,
+    offset_message_id: Texts,
+    tags: Texts,
+    keys: Texts,
+    body: Texts,
+    born_timestamp: Vec<i64>,
+    store_timestamp: Vec<i64>,
+    born_host: Runs,
+    store_host: Runs,
+    reconsume_times: Vec<i32>,
+    sys_flag: Vec<i32>,
+    flag: Vec<i32>,
+    properties: Option<Maps>,
+}
+
+impl Columns {
+    /// For about so many rows.
+    pub fn new(origin: Origin, rows: usize, with_properties: bool) -> Self {
+        let ids = || Texts::new(rows, ids::ID_TEXT_V4);
+        Self {
+            origin,
+            topic: Runs::new(rows),
+            queue_id: Vec::with_capacity(rows),
+            queue_offset: Vec::with_capacity(rows),
+            message_id: ids(),
+            offset_message_id: ids(),
+            tags: Texts::new(rows, 8),
+            keys: Texts::new(rows, 8),
+            body: Texts::new(rows, 0),
+            born_timestamp: Vec::with_capacity(rows),
+            store_timestamp: Vec::with_capacity(rows),
+            born_host: Runs::new(rows),
+            store_host: Runs::new(rows),
+            reconsume_times: Vec::with_capacity(rows),
+            sys_flag: Vec::with_capacity(rows),
+            flag: Vec::with_capacity(rows),
+            properties: with_properties.then(|| Maps::new(rows)),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.queue_id.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.queue_id.is_empty()
+    }
+
+    /// Bytes of the values, about.
+    pub fn bytes(&self) -> usize {
+        let properties = self.properties.as_ref().map_or(0, Maps::bytes);
+        self.body.bytes() + self.keys.bytes() + properties + self.len() * ROW_BYTES_GUESS
+    }
+
+    /// Whether rows with so many bytes in one column still fit.
+    #[inline]
+    pub fn has_room(&self, bytes: usize) -> bool {
+        let properties = self.properties.as_ref().map_or(0, Maps::bytes);
+        let longest = self.body.bytes().max(self.keys.bytes()).max(properties);
+        longest + bytes.max(ROW_TEXT_MAX) <= COLUMN_BYTES_MAX
+    }
+
+    /// Adds a row, for which there must be room.
+    #[inline]
+    pub fn push(&mut self, row: &Row<'_>) {
+        let Row { record, body, .. } = row;
+        if self.is_empty() {
+            self.body.reserve((self.queue_id.capacity() * body.len()).min(BODY_ROOM_MAX));
+        }
+        let shown = DispatchProperties::for_dispatch(row.properties);
+        let namespace = self.origin.namespace.as_deref();
+        self.topic.push(record.topic(), |topic| shown_topic(topic, namespace));
+        self.queue_id.push(record.queue_id());
+        self.queue_offset.push(row.queue_offset);
+        match shown.uniq_key {
+            Some(id) => self.message_id.push_text(id),
+            None => self.message_id.push_with(|out| record.write_offset_message_id(out)),
+        }
+        self.offset_message_id.push_with(|out| record.write_offset_message_id(out));
+        self.tags.push_optional(shown.tags);
+        self.keys.push_optional(shown.keys);
+        self.body.push_with(|out| out.extend_from_slice(body));
+        self.born_timestamp.push(record.born_timestamp().saturating_mul(1000));
+        self.store_timestamp.push(record.store_timestamp().saturating_mul(1000));
+        self.born_host.push(record.born_host_field(), |field| host::shown(host::decode(field)));
+        self.store_host.push(record.store_host_field(), |field| host::shown(host::decode(field)));
+        self.reconsume_times.push(record.reconsume_times());
+        self.sys_flag.push(record.sys_flag());
+        self.flag.push(row.flag);
+        if let Some(maps) = &mut self.properties {
+            maps.push(row.properties);
+        }
+    }
+
+    /// All rows, as the struct that a batch is.
+    pub fn finish(self) -> StructArray {
+        let rows = self.len();
+        let with_properties = self.properties.is_some();
+        let time = |values: Vec<i64>| {
+            Arc::new(TimestampMicrosecondArray::from(values).with_timezone(UTC)) as ArrayRef
+        };
+        let int = |values: Vec<i32>| Arc::new(Int32Array::from(values)) as ArrayRef;
+        let mut columns = vec![
+            self.topic.into_texts(),
+            constant(self.origin.broker.as_deref(), rows),
+            int(self.queue_id),
+            Arc::new(Int64Array::from(self.queue_offset)),
+            self.message_id.into_texts(),
+            self.offset_message_id.into_texts(),
+            self.tags.into_texts(),
+            self.keys.into_texts(),
+            self.body.into_bytes(),
+            time(self.born_timestamp),
+            time(self.store_timestamp),
+            self.born_host.into_texts(),
+            self.store_host.into_texts(),
+            int(self.reconsume_times),
+            int(self.sys_flag),
+            int(self.flag),
+        ];
+        columns.extend(self.properties.map(Maps::into_maps));
+        StructArray::new(fields(with_properties).clone(), columns, None)
+    }
+}
+
+/// The topic as its users know it.
+fn shown_topic(stored: &[u8], namespace: Option<&str>) -> String {
+    let topic = namespace.map_or(Cow::Borrowed(stored), |name| without_namespace(stored, name.as_bytes()));
+    String::from_utf8_lossy(&topic).into_owned()
+}
+
+fn constant(text: Option<&str>, rows: usize) -> ArrayRef {
+    let mut column = Texts::new(rows, text.map_or(0, str::len));
+    for _ in 0..rows {
+        column.push_optional(text.map(str::as_bytes));
+    }
+    column.into_texts()
+}
+
+/// A column of properties.
+#[derive(Debug)]
+struct Maps {
+    ends: Vec<i32>,
+    names: Texts,
+    values: Texts,
+}
+
+impl Maps {
+    fn new(rows: usize) -> Self {
+        const PAIRS: usize = 5;
+        let mut ends = Vec::with_capacity(rows + 1);
+        ends.push(0);
+        Self { ends, names: Texts::new(rows * PAIRS, 10), values: Texts::new(rows * PAIRS, 16) }
+    }
+
+    fn bytes(&self) -> usize {
+        self.names.bytes() + self.values.bytes()
+    }
+
+    fn push(&mut self, text: &[u8]) {
+        const FEW: usize = 24;
+        let mut few = [(&b""[..], &b""[..]); FEW];
+        let mut count = 0;
+        for (slot, pair) in few.iter_mut().zip(properties::iter(text)) {
+            *slot = pair;
+            count += 1;
+        }
+        if count < FEW {
+            self.push_pairs(&few[..count]);
+        } else {
+            self.push_pairs(&properties::iter(text).collect::<Vec<_>>());
+        }
+    }
+
+    /// A map has each name once: of two values the later one counts.
+    fn push_pairs(&mut self, pairs: &[(&[u8], &[u8])]) {
+        for (index, &(name, value)) in pairs.iter().enumerate() {
+            if pairs[index + 1..].iter().all(|later| later.0 != name) {
+                self.names.push_text(name);
+                self.values.push_text(value);
+            }
+        }
+        self.ends.push(self.names.len() as i32);
+    }
+
+    fn into_maps(self) -> ArrayRef {
+        let entry = entries();
+        let arrow_schema::DataType::Struct(pair) = entry.data_type() else {
+            unreachable!("entries are pairs")
+        };
+        let pairs =
+            StructArray::new(pair.clone(), vec![self.names.into_texts(), self.values.into_texts()], None);
+        Arc::new(MapArray::new(entry, offsets(self.ends), pairs, None, false))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,1 @@
+"""RocketMQ topics in Spark; docs/spark.md is the guide."""

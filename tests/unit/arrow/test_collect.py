@@ -1,0 +1,178 @@
+"""The engine's readers as Arrow batches, against a real broker."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import tailfin
+from tailfin._engine import ArrowBatch, Courier, DamagedMessage, Reader, compress_body
+from tailfin.testing import Cluster, cluster, until
+from tests.unit.client.engines import courier
+
+TOPIC = "columns"
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Cluster]:
+    with cluster() as running:
+        with tailfin.AdminClient(nameserver=running.namesrv) as admin:
+            admin.topics.create(TOPIC, queues=32)
+        yield running
+
+
+@pytest.fixture(scope="module")
+def carrying() -> Iterator[Courier]:
+    with courier() as made:
+        yield made
+
+
+class Place:
+    """A queue of its own for each test."""
+
+    queues = 0
+
+    def __init__(self, running: Cluster, carrying: Courier) -> None:
+        self.running = running
+        self.carrying = carrying
+        Place.queues += 1
+        self.queue_id = Place.queues
+
+    def put(self, count: int, *, tags: str | None = None) -> None:
+        for number in range(count):
+            self.put_one(b"%d" % number, tags=tags)
+
+    def put_one(self, body: bytes, **given: Any) -> None:  # noqa: ANN401 - the keywords of the store
+        store = self.running.broker.store
+        placed = store.append(TOPIC, body, self.queue_id, **given)
+        until(lambda: store.max_offset(TOPIC, self.queue_id) > placed.queue_offset)
+
+    def reader(self, offset: int = 0, until: int = 1 << 40, **options: object) -> Reader:
+        given: dict[str, Any] = {"send_expression": True, "suspend_ms": 0, "max_messages": 100_000}
+        reader = Reader(
+            self.carrying,
+            self.running.broker.address,
+            group="TOOLS_CONSUMER",
+            topic=TOPIC,
+            broker="broker-a",
+            queue_id=self.queue_id,
+            offset=offset,
+            until=until,
+            **{**given, **options},
+        )
+        reader.resume()
+        return reader
+
+
+@pytest.fixture
+def place(running: Cluster, carrying: Courier) -> Place:
+    return Place(running, carrying)
+
+
+def rows(found: ArrowBatch | None) -> list[dict[str, Any]]:
+    assert found is not None
+    rows: list[dict[str, Any]] = pa.record_batch(found).to_pylist()
+    return rows
+
+
+def offsets(found: ArrowBatch | None) -> list[int]:
+    return [row["queueOffset"] for row in rows(found)]
+
+
+def test_many_pulls_become_one_batch(place: Place) -> None:
+    place.put(200)
+    reader = place.reader(until=200)
+    found = reader.collect(rows=150)
+    assert found is not None
+    assert len(found) == 150
+    assert offsets(found) == list(range(150))
+    assert offsets(reader.collect(rows=150)) == list(range(150, 200))
+    assert reader.finished
+    assert reader.collect(rows=1) is None
+    assert reader.held == (0, 0)
+
+
+def test_nothing_from_the_end_on_is_pulled_or_returned(place: Place) -> None:
+    place.put(100)
+    reader = place.reader(offset=10, until=60)
+    assert [row["body"] for row in rows(reader.collect())] == [b"%d" % number for number in range(10, 60)]
+    assert reader.offset == 60
+
+
+def test_who_looks_for_tags_gets_none_from_behind_the_end(place: Place) -> None:
+    place.put(50, tags="a")
+    place.put(50, tags="b")
+    reader = place.reader(until=60, expression="b", tags=["b"])
+    assert offsets(reader.collect()) == list(range(50, 60))
+    assert reader.finished
+
+
+def test_a_collect_waits_no_longer_than_it_may(place: Place) -> None:
+    place.put(3)
+    reader = place.reader(until=100, suspend_ms=15_000)
+    begun = time.monotonic()
+    assert offsets(reader.collect(rows=50, timeout=0.2)) == [0, 1, 2]
+    assert time.monotonic() - begun < 10
+    assert not reader.finished
+
+
+def test_the_end_of_the_queue_is_told_with_what_came_before_it(place: Place) -> None:
+    place.put(3)
+    reader = place.reader(until=100)
+    assert offsets(reader.collect(rows=50, timeout=20)) == [0, 1, 2]
+    assert reader.collect(rows=50, timeout=20) is None
+    assert reader.trouble is not None
+    assert reader.trouble[0] == 19
+
+
+def test_a_batch_ends_when_it_has_the_bytes_that_were_asked_for(place: Place) -> None:
+    place.put(100)
+    reader = place.reader(until=100)
+    first = offsets(reader.collect(bytes=10 * 130))
+    assert 5 < len(first) < 20
+    assert first + offsets(reader.collect()) == list(range(100))
+
+
+def test_limits_that_are_reached_end_the_wait(place: Place) -> None:
+    place.put(100)
+    reader = place.reader(until=100, max_messages=32)
+    found: list[int] = []
+    while not reader.finished:
+        found += offsets(reader.collect(rows=1000, timeout=20))
+    assert found == list(range(100))
+
+
+def test_properties_are_a_column_for_those_who_ask(place: Place) -> None:
+    place.put_one(b"x", tags="t", keys="k1 k2", properties={"city": "Köln"})
+    plain, full = place.reader(until=1).collect(), place.reader(until=1).collect(properties=True)
+    assert "properties" not in rows(plain)[0]
+    row = rows(full)[0]
+    assert (row["tags"], row["keys"]) == ("t", "k1 k2")
+    assert dict(row["properties"]) == {"TAGS": "t", "KEYS": "k1 k2", "city": "Köln"}
+
+
+@pytest.mark.parametrize("compression", ["zlib", "lz4", "zstd"])
+def test_compressed_bodies_are_unpacked(place: Place, compression: str) -> None:
+    packed, flag = compress_body(b"hello " * 100, compression)
+    place.put_one(packed, sys_flag=flag)
+    assert rows(place.reader(until=1).collect())[0]["body"] == b"hello " * 100
+
+
+def test_a_damaged_message_is_named_after_those_before_it_were_returned(place: Place) -> None:
+    place.put(2)
+    place.put_one(b"no stream at all", sys_flag=1)
+    place.put(1)
+    reader = place.reader(until=4)
+    assert offsets(reader.collect(rows=4)) == [0, 1]
+    with pytest.raises(DamagedMessage, match=rf"message 2 of columns, queue {place.queue_id} on broker-a"):
+        reader.collect(rows=4)
+    assert offsets(reader.collect(rows=4)) == [3]
+    assert reader.held == (0, 0)
+
+
+def test_a_batch_outlives_its_reader(place: Place) -> None:
+    place.put(3)
+    batch = pa.record_batch(place.reader(until=3).collect())
+    assert batch.column("body").to_pylist() == [b"0", b"1", b"2"]
