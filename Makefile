@@ -78,8 +78,8 @@ test-unit: tools-build $(ENGINE) ## Python tests that take seconds
 	$(PYTHON) -m pytest -q tests/unit
 
 .PHONY: test-peers
-test-peers: tools-test $(ENGINE) peers ## tests against the official Java code, and crash tests
-	$(PYTHON) -m pytest -q $(wildcard tests/interop tests/crash)
+test-peers: tools-test $(ENGINE) peers ## tests against the official Java code, crash tests, and Spark
+	$(PYTHON) -m pytest -q $(wildcard tests/interop tests/crash tests/spark)
 
 .PHONY: crash
 crash: tools-build $(ENGINE) ## the long kill -9 run: KILLS=2000

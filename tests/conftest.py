@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-KINDS = ("interop", "crash")
+KINDS = ("interop", "crash", "spark")
 KIND_TIMEOUT_S = 900  # a JVM start, a Maven class path, 200 kills: the default of 30 s is for unit tests
 
 

@@ -1,0 +1,116 @@
+"""The columns of a DataFrame: which are a message's, and which are decoded from its body. No I/O."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from tailfin.arrow import schema as message
+from tailfin.config.setting import ConfigError
+from tailfin.spark import json_bodies
+from tailfin.spark.options import SourceOptions
+
+BODY, PROPERTIES = "body", "properties"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How batches of messages become batches of the DataFrame.
+
+    Attributes:
+        schema: what Spark expects, exactly.
+        decoded: what bodies are decoded to; None: they are not.
+        as_struct: whether what is decoded is one column, `body`.
+    """
+
+    schema: pa.Schema
+    decoded: pa.StructType | None
+    as_struct: bool = False
+
+    @property
+    def properties(self) -> bool:
+        """Whether the properties are needed."""
+        return PROPERTIES in self.schema.names
+
+    def of_message(self, name: str) -> bool:
+        """Whether a column is a message's own."""
+        return name in _MESSAGE.names and not (self.as_struct and name == BODY)
+
+    def batch(self, messages: pa.RecordBatch, values: pa.StructArray | None) -> pa.RecordBatch:
+        """Return messages, and what their bodies were decoded to, as Spark expects them."""
+        arrays = [self._column(each, messages, values) for each in self.schema]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _column(self, wanted: pa.Field, messages: pa.RecordBatch, values: pa.StructArray | None) -> pa.Array:
+        if self.of_message(wanted.name):
+            return messages.column(wanted.name)
+        assert values is not None
+        # Flattened, a field of a body that is null is null as well.
+        return values if self.as_struct else values.flatten()[values.type.get_field_index(wanted.name)]
+
+
+_MESSAGE = message.arrow_schema(properties=True)
+
+
+def ddl(options: SourceOptions) -> str:
+    """Return the columns that a DataFrame has when its user names none by `.schema()`."""
+    if options.format == "raw":
+        return message.spark_schema(properties=options.includeProperties)
+    if not options.schema:
+        raise ConfigError(
+            f"format={options.format} needs the columns of the body: "
+            "option('schema', 'id bigint, name string'), or .schema(...)"
+        )
+    own = message.columns(properties=options.includeProperties)
+    return ", ".join([*(f"{name} {kind}" for name, kind in own.items() if name != BODY), options.schema])
+
+
+def layout(struct: StructType, options: SourceOptions) -> Layout:
+    """Return how the columns that Spark expects are made.
+
+    Raises:
+        ConfigError: there is no such column, or it has another type.
+    """
+    schema = arrow_schema(struct)
+    doubled = sorted({name for name in schema.names if schema.names.count(name) > 1})
+    if doubled:
+        raise ConfigError(
+            f"the body has fields with names of a message's columns: {', '.join(doubled)}; choose columns "
+            "with .schema('..., body struct<...>') instead"
+        )
+    decodes = options.format != "raw"
+    decoded = []
+    for each in schema:
+        if each.name not in _MESSAGE.names:
+            if not decodes:
+                raise ConfigError(
+                    f"a message has no column {each.name!r}, only {', '.join(_MESSAGE.names)}; "
+                    "format=json decodes bodies to columns"
+                )
+            decoded.append(each)
+        elif each.type != _MESSAGE.field(each.name).type:
+            if each.name == BODY and decodes and pa.types.is_struct(each.type) and not decoded:
+                json_bodies.check_type(BODY, each.type)
+                _check_rest(schema)
+                return Layout(schema, each.type, as_struct=True)
+            raise ConfigError(
+                f"column {each.name} is {_MESSAGE.field(each.name).type}, not {each.type}; cast it in a query"
+            )
+    for each in decoded:
+        json_bodies.check_type(each.name, each.type)
+    return Layout(schema, pa.struct(decoded) if decoded else None)
+
+
+def _check_rest(schema: pa.Schema) -> None:
+    for each in schema:
+        if each.name not in _MESSAGE.names:
+            raise ConfigError(f"{each.name}: beside body struct<...> there are only a message's own columns")
+
+
+def arrow_schema(struct: StructType) -> pa.Schema:
+    """Return the Arrow schema that PySpark compares batches with."""
+    try:
+        return to_arrow_schema(struct, timezone="UTC")
+    except TypeError:  # before 4.2 this is what it always does
+        return to_arrow_schema(struct)
