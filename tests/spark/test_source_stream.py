@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
+from pyspark.sql.streaming.listener import SourceProgress
 
 import tailfin
 from tailfin.spark import Lag, LagListener
@@ -48,8 +49,8 @@ class Running:
         until(enough, STEPS_S)
         return sorted(self.bodies)
 
-    def progress(self) -> list[dict[str, object]]:
-        return [each.sources[0].asDict() for each in self.query.recentProgress]
+    def progress(self) -> list[SourceProgress]:
+        return [each.sources[0] for each in self.query.recentProgress]
 
 
 @contextmanager
@@ -127,7 +128,7 @@ def test_limits_cut_batches_and_available_now_ends_at_what_was_there(broker: Bro
 
     assert query.batches == [20, 20, 10]
     assert sorted(query.bodies) == numbered(50)
-    ends = [json.loads(str(each["endOffset"])) for each in query.progress()]
+    ends = [json.loads(each.endOffset) for each in query.progress()]
     assert [sum(ends[-1][topic][name].values()) for name in ends[-1][topic]] == [50]
     assert "@began" in ends[0]
 
@@ -159,7 +160,7 @@ def test_progress_tells_lag_in_messages_and_seconds_and_a_listener_hears_it(
     finally:
         streams.removeListener(listener)
 
-    reported = [json.loads(str(each["latestOffset"])) for each in query.progress()]
+    reported = [json.loads(each.latestOffset) for each in query.progress()]
     assert [each["lag"]["messages"] for each in reported[:2]] == [10, 0]
     assert reported[0]["lag"]["seconds"] > 0
     assert reported[0]["queues"][topic]
