@@ -5,26 +5,28 @@ from dataclasses import fields
 from pathlib import Path
 
 from tailfin.config.setting import Rule, Settings, as_text
+from tailfin.spark.options import ConnectionOptions
 
 GUIDE = Path(__file__).parents[1] / "docs" / "spark.md"
 BEGIN, END = "<!-- options -->", "<!-- /options -->"
 SECTIONS = {
     "Connection, for reading and writing": "tailfin.spark.options.ConnectionOptions",
     "Reading: `rocketmq`": "tailfin.spark.options.SourceOptions",
+    "Reading: `rocketmq-store`": "tailfin.spark.store_options.StoreOptions",
 }
 
 
 def table() -> str:
     """Return the whole text between the markers."""
     lines: list[str] = []
-    seen: set[str] = set()
     for title, path in SECTIONS.items():
         module, _, name = path.rpartition(".")
         kind: type[Settings] = getattr(importlib.import_module(module), name)
         lines += [f"**{title}**", "", "| option | default | meaning |", "|---|---|---|"]
+        shared = fields(ConnectionOptions) if kind is not ConnectionOptions else ()
+        known = {each.name for each in shared} if issubclass(kind, ConnectionOptions) else set()
         for each in fields(kind):
-            if each.name not in seen:
-                seen.add(each.name)
+            if each.name not in known:
                 rule: Rule = each.metadata["rule"]
                 default = f"`{as_text(each.default)}`" if each.default or each.default is False else ""
                 meaning = rule.help.replace("|", r"\|")

@@ -55,7 +55,7 @@ def test_a_wheel_is_small_and_has_one_native_library(wheel: Path) -> None:
     assert wheel.stat().st_size < WHEEL_BYTES_MAX
     assert [name for name in names if name.endswith(".so")] == ["tailfin/_engine.abi3.so"]
     assert "tailfin/py.typed" in names
-    assert "pyspark_rocketmq/__init__.py" in names
+    assert {"pyspark_rocketmq/__init__.py", "pyspark_rocketmq_store/__init__.py"} <= set(names)
 
 
 def test_the_wheel_brings_no_other_package(python: Path) -> None:

@@ -50,7 +50,7 @@ class Layout:
         return values if self.as_struct else values.flatten()[values.type.get_field_index(wanted.name)]
 
 
-_MESSAGE = message.arrow_schema(properties=True)
+_MESSAGE = message.message_schema(properties=True)
 
 
 def ddl(options: SourceOptions) -> str:

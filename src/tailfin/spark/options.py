@@ -1,16 +1,14 @@
 """The options of the Spark source, one line each; docs/spark.md is written from these lines."""
 
-import difflib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self, TypeVar
+from typing import Self
 
 from tailfin.client.options import NAMESERVER_VARIABLE, ClientKeywords, ClientOptions
 from tailfin.client.tls import Tls
-from tailfin.config.setting import LONG_MAX, ConfigError, Settings, setting
-
-T = TypeVar("T")
+from tailfin.config.setting import ConfigError
+from tailfin.spark.parsing import SparkOptions, option
 
 NO_OPTIONS = (
     "no option reached the source: Spark passes none from CREATE TABLE ... USING rocketmq; write "
@@ -18,15 +16,8 @@ NO_OPTIONS = (
 )
 
 
-def option(
-    default: T, help: str, *, low: float = 0, high: float = LONG_MAX, choices: tuple[str, ...] = ()
-) -> T:
-    """Declare an option; see `tailfin.config.setting.setting`."""
-    return setting(default, help, low=low, high=high, choices=choices, engine=False)
-
-
 @dataclass(frozen=True, kw_only=True)
-class ConnectionOptions(Settings):
+class ConnectionOptions(SparkOptions):
     """How a cluster is reached: the same for reading and writing. Empty text is the same as no option."""
 
     nameServer: str = option(
@@ -46,20 +37,10 @@ class ConnectionOptions(Settings):
 
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> Self:
-        """Read options as Spark gives them: names in any case, every value a text.
-
-        Raises:
-            ConfigError: there is none at all, one that nobody knows, or a value that cannot work.
-        """
+        """Read options; see `SparkOptions.parse`. None at all is an error of its own."""
         if not given:
             raise ConfigError(NO_OPTIONS)
-        names = {name.lower(): name for name in cls.keys()}  # noqa: SIM118 - a method of `Settings`
-        for name in given:
-            if name.lower() not in names:
-                near = difflib.get_close_matches(name.lower(), names, 1)
-                hint = f": did you mean {names[near[0]]!r}?" if near else "; docs/spark.md lists all"
-                raise ConfigError(f"there is no option {name!r}{hint}")
-        return cls(**{names[name.lower()]: value for name, value in given.items()})
+        return super().parse(given)
 
     def client_keywords(self) -> ClientKeywords:
         """Return the options as every client of Tailfin takes them."""

@@ -3,12 +3,12 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Literal
 
 from tailfin.client.queues import Queue
 from tailfin.config.setting import ConfigError
 from tailfin.spark.offsets import from_json, said, whole
+from tailfin.spark.parsing import milliseconds
 
 FIRST, LAST = -2, -1
 """The ends of a queue in place of an offset, as the Kafka connector writes them."""
@@ -122,16 +122,4 @@ def _offset(value: object) -> Place:
 
 
 def _time(value: object) -> Place:
-    if isinstance(value, str):
-        text = value.strip()
-        if text.isdecimal():
-            return Place("time", int(text))
-        try:
-            moment = datetime.fromisoformat(text)
-        except ValueError:
-            raise ValueError(
-                f"a time such as 2026-01-31T00:00:00Z, or milliseconds since 1970, not {value!r}"
-            ) from None
-        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        return Place("time", round(aware.timestamp() * 1000))
-    return Place("time", whole(value))
+    return Place("time", milliseconds(value) if isinstance(value, str) else whole(value))
