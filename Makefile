@@ -25,6 +25,8 @@ STORE_PEER_SOURCES := $(shell find tests/interop/java/pom.xml tests/interop/java
 GO_PEER := tests/interop/clients/go/target/goclient
 GO_PEER_SOURCES := $(wildcard tests/interop/clients/go/*.go tests/interop/clients/go/go.*)
 CLIENT_PEER_SOURCES := $(shell find tests/interop/clients/java -name target -prune -o -print)
+# Versions of PySpark beside the newest one, which is in the venv.
+OLDER_SPARKS := .build/pyspark/4.0/.built .build/pyspark/4.2/.built
 PYTHON_TREES := $(wildcard src tests tools bench examples)
 FUZZ_TARGETS = $(basename $(notdir $(wildcard engine/fuzz/fuzz_targets/*.rs)))
 FUZZ_SECONDS ?= 600
@@ -107,7 +109,7 @@ compatibility: tools-test $(ENGINE) peers ## write docs/compatibility.md: every 
 	$(PYTHON) -m tests.interop.clients.compatibility
 
 .PHONY: peers
-peers: tools-test $(PEERS) $(GO_PEER) ## fetch and build the official peers, with Maven and Go
+peers: tools-test $(PEERS) $(GO_PEER) $(OLDER_SPARKS) ## fetch and build the official peers, with Maven, Go and pip
 
 .PHONY: clean
 clean: ## remove everything that was built, the venv too
@@ -149,6 +151,10 @@ tests/interop/clients/java/target/.built: $(CLIENT_PEER_SOURCES)
 $(PEERS): | tools-test
 	cd $(dir $(@D)) && mvn -q -B -ntp package
 	@mkdir -p $(@D) && touch $@
+
+$(OLDER_SPARKS): | $(REQUIREMENTS)
+	$(PYTHON) -m pip install -q --no-compile --target $(@D) "pyspark==$(notdir $(@D)).*"
+	@touch $@
 
 $(GO_PEER): $(GO_PEER_SOURCES) | $(GO)
 	cd tests/interop/clients/go && $(GO) build -o target/goclient .

@@ -19,6 +19,8 @@ Exception
 │   ├── RequestTimeout      no reply to a request message (also a TimeoutError)
 │   ├── ReadFailed          a part of a queue cannot be read: `.code` of the last try
 │   ├── DataLost            messages that were to be read are gone: `.lost` names them
+│   ├── BadRecord           a body that Spark's source cannot decode
+│   ├── VersionMismatch     an executor of Spark has another version than the driver
 │   └── AdminError          an operator's wish that cannot be carried out as it is
 │       └── NotFound        no such topic, group, broker, client or message (also a LookupError)
 └── ValueError
@@ -41,12 +43,14 @@ from tailfin.client.errors import (
     SendTimeout,
 )
 from tailfin.config.setting import ConfigError
+from tailfin.spark.errors import BadRecord, VersionMismatch
 from tailfin.store import AppendRefused, StoreClosed, StoreDamaged, StoreError, StoreLocked
 from tailfin.wire.error import RemotingError
 
 __all__ = [
     "AdminError",
     "AppendRefused",
+    "BadRecord",
     "ClientError",
     "ClientStopped",
     "ConfigError",
@@ -65,4 +69,5 @@ __all__ = [
     "StoreDamaged",
     "StoreError",
     "StoreLocked",
+    "VersionMismatch",
 ]

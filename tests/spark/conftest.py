@@ -16,7 +16,7 @@ from tests.interop.clients import clusters
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrameReader
-    from pyspark.sql.streaming import DataStreamReader
+    from pyspark.sql.streaming.readwriter import DataStreamReader
 
 _numbers = count()
 

@@ -154,7 +154,8 @@ def _test(given: object) -> Test | None:
     """Return a filter in our words, by the name of its class: older versions of PySpark have none."""
     negated = type(given).__name__ == "Not"
     inner = getattr(given, "child", None) if negated else given
-    kind, path = type(inner).__name__, getattr(inner, "attribute", ())
+    kind = type(inner).__name__
+    path: tuple[str, ...] = getattr(inner, "attribute", ())
     if len(path) != 1 or (kind not in _TESTS and kind != "IsNotNull"):
         return None
     value = getattr(inner, "value", None)

@@ -38,7 +38,7 @@ def left(*filters: Filter) -> list[Any]:
 
 
 def options(**given: str) -> SourceOptions:
-    return SourceOptions(nameServer="ns:9876", topic="orders", **given)
+    return SourceOptions.parse({"nameServer": "ns:9876", "topic": "orders", **given})
 
 
 def test_filters_on_topic_broker_and_queue_leave_whole_queues_out() -> None:

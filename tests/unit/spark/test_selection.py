@@ -7,7 +7,7 @@ from tailfin.spark.selection import Selection, selection
 
 
 def chosen(**given: str) -> Selection:
-    return selection(SourceOptions(nameServer="ns:9876", **given))
+    return selection(SourceOptions.parse({"nameServer": "ns:9876", **given}))
 
 
 def test_topics_are_a_list_of_names() -> None:
