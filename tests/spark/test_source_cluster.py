@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import pyspark
@@ -76,12 +77,16 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     ports = ("--port", "0", "--webui-port", "0")
     with ExitStack() as stack:
         log = stack.enter_context(deployed("master.Master", home / "master", *ports))
-        found = until(lambda: re.search(r"spark://127\.0\.0\.1:\d+", log.read_text()), READY_S)
+        address = until(lambda: re.findall(r"spark://127\.0\.0\.1:\d+", log.read_text()), READY_S)[0]
         for name in ("one", "two"):
-            arguments = ("--cores", "1", "--memory", "700m", "--webui-port", "0", found[0])
+            arguments = ("--cores", "1", "--memory", "700m", "--webui-port", "0", address)
             worker = stack.enter_context(deployed("worker.Worker", home / name, *arguments))
-            until(lambda log=worker: "Successfully registered" in log.read_text(), READY_S)
-        yield found[0]
+            until(partial(_registered, worker), READY_S)
+        yield address
+
+
+def _registered(log: Path) -> bool:
+    return "Successfully registered" in log.read_text()
 
 
 @pytest.fixture(scope="module")

@@ -40,11 +40,10 @@ class Cluster:
     PySpark forks its workers, so what was opened before a fork is left alone and opened again: see `of`.
     """
 
-    _open: ClassVar[dict[tuple[int, str], "Cluster"]] = {}
+    _open: ClassVar[dict[tuple[int, ClientOptions], "Cluster"]] = {}
 
-    def __init__(self, keywords: ClientKeywords) -> None:
-        self._options = ClientOptions(**keywords)
-        self._options.nameservers()
+    def __init__(self, options: ClientOptions) -> None:
+        self._options = options
         self._namespace = self._options.namespace
         self._portal = Portal.open()
         self._network = self._run(self._start())
@@ -52,9 +51,9 @@ class Cluster:
     @classmethod
     def of(cls, keywords: ClientKeywords) -> "Cluster":
         """Return the cluster that these options reach; the first to ask in a process opens it."""
-        key = os.getpid(), repr(sorted(keywords.items()))
+        key = os.getpid(), ClientOptions(**keywords)
         if key not in cls._open:
-            cls._open[key] = cls(keywords)
+            cls._open[key] = cls(key[1])
         return cls._open[key]
 
     async def _start(self) -> Network:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from tailfin.client.blocking.producer import Producer
 from tailfin.client.messages import Message
-from tailfin.client.options import ClientKeywords
+from tailfin.client.options import ClientKeywords, ClientOptions
 from tailfin.client.queues import Queue
 from tailfin.spark.errors import BadRecord
 from tailfin.spark.offsets import said
@@ -31,7 +31,7 @@ ORIGIN = {
 class BadRecords:
     """Does with bad records what the options say."""
 
-    _producers: ClassVar[dict[tuple[int, str], Producer]] = {}
+    _producers: ClassVar[dict[tuple[int, ClientOptions], Producer]] = {}
 
     def __init__(self, options: SourceOptions, keywords: ClientKeywords) -> None:
         self._options = options
@@ -79,7 +79,7 @@ class BadRecords:
             receipt.result()
 
     def _producer(self) -> Producer:
-        key = os.getpid(), repr(sorted(self._keywords.items()))
+        key = os.getpid(), ClientOptions(**self._keywords)
         if key not in self._producers:
             producer = Producer(GROUP, **self._keywords)
             producer.start()

@@ -109,7 +109,7 @@ class SourceOptions(ConnectionOptions):
         True, "false: go on after offsets that are gone, with a warning that names them."
     )
     pullBatchSize: int = option(1024, "Most messages that are asked for at once.", low=1, high=65536)
-    pullTimeoutMs: int = option(10_000, "Time for the answer to a pull.", low=1)
+    pullTimeoutMs: int = option(30_000, "Time without an answer after which a broker is given up.", low=1)
     includeProperties: bool = option(False, "Add the column `properties`.")
     format: str = option(
         "raw", "What bodies are; `json` is decoded to columns.", choices=("raw", "json", "avro")

@@ -26,7 +26,7 @@ class Task:
     def batches(self, part: QueueRange) -> Iterator[pa.RecordBatch]:
         """Yield what a part has, in batches as Spark expects them."""
         options = self.options
-        reader = RangeReader.shared(**self.keywords)
+        reader = RangeReader.of(**self.keywords)
         found = reader.read(
             part,
             expression=self.kept.expression(options),
