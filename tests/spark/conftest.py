@@ -60,15 +60,14 @@ class Broker:
         return name
 
     def send(self, topic: str, bodies: Sequence[bytes], **properties: str) -> list[tailfin.SendResult]:
-        """Send bodies to the queues of a topic in turn; return what the broker said."""
+        """Send bodies to the queues of a topic in turn, one after the other; return what the broker said."""
         queues = self.producer.queues(topic)
-        receipts = [
-            self.producer.send_soon(
+        return [
+            self.producer.send(
                 tailfin.Message(topic, body, properties=properties), queue=queues[index % len(queues)]
             )
             for index, body in enumerate(bodies)
         ]
-        return [receipt.result() for receipt in receipts]
 
     def reader(self, **options: object) -> "DataFrameReader":
         """Return a batch reader; nothing was registered for it."""
