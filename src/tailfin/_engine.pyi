@@ -44,12 +44,15 @@ __all__ = [
     "StoreDamaged",
     "StoreError",
     "StoreLocked",
+    "Tally",
     "Timer",
     "compress_body",
     "decode_batch",
+    "decode_handles",
     "decode_message_id",
     "decode_messages",
     "encode_batch",
+    "encode_handles",
     "encode_message_id",
     "encode_record",
     "java_hash",
@@ -845,6 +848,35 @@ class Courier:
         """
     def disconnect(self, address: str) -> None:
         """Close the connection to a server, if there is one; the next request opens another."""
+    def end_transactions(
+        self,
+        address: str,
+        handles: bytes,
+        *,
+        group: str,
+        topic: str,
+        commits: bool,
+        id: str,
+        as_asked: bool = False,
+        window: int = 1024,
+        timeout_ms: int = 10_000,
+    ) -> list[tuple[int, int, int, str]]:
+        """End many transactions of one topic at a broker, and wait for all answers.
+
+        Args:
+            address: the broker's.
+            handles: where the halves stand: see `encode_handles`.
+            group: whose halves they are.
+            topic: as brokers know it.
+            commits: whether they are committed, or rolled back.
+            id: what brokers write into their logs.
+            as_asked: as if the broker had asked, which is allowed for longer.
+            window: how many may be under way.
+            timeout_ms: for each.
+
+        Returns:
+            Those that are not ended: offset in the log, in the queue of halves, code and remark.
+        """
     def stop(self, drain: float) -> None:
         """Take no more requests, and wait up to `drain` seconds for the answers to those under way.
 
@@ -1194,11 +1226,17 @@ class Outbox:
         `unit_mode`; `instance_id` (the namespace, or empty); `client_ip`: what message ids begin with.
         """
     def set_route(
-        self, topic: str, queues: Sequence[tuple[str, str, int]], *, wire_topic: str | None = None
+        self,
+        topic: str,
+        queues: Sequence[tuple[str, str, int]],
+        *,
+        wire_topic: str | None = None,
+        every: Sequence[tuple[str, str, int]] | None = None,
     ) -> None:
         """Let posts to a topic go round these queues (address, broker, queue id), a whole batch to each.
 
-        `wire_topic` is what brokers know the topic as. No queues: posts have no route.
+        `wire_topic` is what brokers know the topic as. No queues: posts have no route. `every` has all queues
+        of the topic, those too that are left alone for now: a post that chooses its queue chooses among them.
         """
     def post(self, message: OutgoingMessage) -> Receipt | None:
         """Send a message with others of its topic; None when the topic has no route yet.
@@ -1207,6 +1245,36 @@ class Outbox:
         """
     def try_post(self, message: OutgoingMessage) -> Receipt | Literal[False] | None:
         """As `post`, but return False when there is no room: `Courier.take` has the outbox once there is."""
+    def post_arrow(
+        self,
+        batch: object,
+        tally: Tally,
+        *,
+        start: int = 0,
+        topic: str | None = None,
+        properties: Mapping[str, str] | None = None,
+        window: int = 0,
+    ) -> tuple[int, str] | None:
+        """Send the rows of a record batch, each with others of its topic and queue; wait for room.
+
+        Columns go by their names: `body` (binary or text), `topic`, `tags`, `keys`, `shardingKey`,
+        `brokerName` (text), `queueId`, `delayLevel` (int32), `deliverAt` (timestamp in microseconds),
+        `properties` (a map of text). Names that RocketMQ keeps to itself are left out of `properties`.
+
+        Args:
+            batch: anything with `__arrow_c_array__`; it is not copied.
+            tally: what counts the rows; once one has failed, the rest is not sent.
+            start: the first row to send.
+            topic: of rows that name none.
+            properties: what every row gets besides its own.
+            window: how many rows of the tally may be under way; 0: as many as there is room for.
+
+        Returns:
+            None; or a row and its topic, which has no route yet: that row and those after it are not sent.
+
+        Raises:
+            ValueError: a row cannot be sent; those before it are.
+        """
     def send(
         self,
         message: OutgoingMessage,
@@ -1253,6 +1321,32 @@ class Outbox:
         """Return how many posted messages are stored by now, and how many were given up."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
+
+@final
+class Tally:
+    """Counts messages that are posted together, and that nobody holds receipts of."""
+
+    def __new__(cls, *, handles: bool = False) -> Tally:
+        """Make a tally; with `handles` it keeps where halves of transactions stand."""
+    @property
+    def pending(self) -> int:
+        """How many messages are under way."""
+    @property
+    def stored(self) -> int:
+        """How many messages are stored."""
+    @property
+    def failure(self) -> tuple[int, str, str, str, int, int] | None:
+        """Of the first message that failed: code, remark, topic, broker, queue id and tries."""
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until nothing is under way; false when `timeout` seconds pass first."""
+    def handles(self) -> list[tuple[str, str, bytes]]:
+        """Return where halves stand, as `decode_handles` reads them, by broker and topic."""
+
+def encode_handles(handles: Sequence[tuple[int, int]]) -> bytes:
+    """Encode where halves stand: pairs of an offset in the log and one in the queue of halves."""
+
+def decode_handles(handles: bytes) -> list[tuple[int, int]]:
+    """Decode what `encode_handles` or a tally made, in the order of the log; ValueError: it is no such thing."""
 
 @final
 class Receipt:
@@ -1323,6 +1417,9 @@ class Parcel:
     def broker(self) -> str: ...
     @property
     def queue_id(self) -> int: ...
+    @property
+    def is_bound(self) -> bool:
+        """Whether its queue was chosen, so that no other will do."""
     @property
     def tries(self) -> int: ...
     @property

@@ -35,6 +35,8 @@ mod _engine {
     #[pymodule_export]
     use super::client::received::{ReceivedMessage, compress_body, decode_messages};
     #[pymodule_export]
+    use super::client::rows::{Tally, decode_handles, encode_handles};
+    #[pymodule_export]
     use super::codec::{
         decode_batch, decode_message_id, encode_batch, encode_message_id, encode_record, java_hash,
     };

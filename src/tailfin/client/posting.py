@@ -107,7 +107,8 @@ class Posting:
         if away:
             self._look_again_soon()
         fit = [each for each in targets if each[0] not in away] or targets
-        self._outbox.set_route(self._letters.user_topic(route.topic), fit, wire_topic=route.topic)
+        topic = self._letters.user_topic(route.topic)
+        self._outbox.set_route(topic, fit, wire_topic=route.topic, every=targets)
         return bool(fit)
 
     def close(self) -> None:
@@ -142,7 +143,11 @@ class Posting:
         left = self._seconds - parcel.age
         if self._policy.judge(code, parcel.tries) is Verdict.RETRY and left > 0:
             try:
-                queue = self._letters.next_queue(parcel.topic, parcel.broker)
+                queue = (
+                    Queue(parcel.topic, parcel.broker, parcel.queue_id)
+                    if parcel.is_bound
+                    else self._letters.next_queue(parcel.topic, parcel.broker)
+                )
                 address = self._network.address_of(queue.broker)
             except ClientError:
                 pass

@@ -9,10 +9,11 @@ use parking_lot::Mutex;
 
 use super::config::{OutboxConfig, Target};
 use super::draft::{Draft, Unsendable};
-use super::lanes::{Lane, Open, Sealed};
+use super::lanes::{Lane, Open, Place, Sealed, Wanted};
 use super::load::Load;
-use super::parcel::{Manner, Parcel, Receipt};
+use super::parcel::{Manner, Parcel, Receipt, Terms};
 use super::room::Room;
+use super::tally::Tally;
 use crate::client::courier::{Courier, Errand};
 use crate::log::clock::{coarse_now_ms, now_ms};
 use crate::message::layout::property;
@@ -27,6 +28,8 @@ pub enum Posted {
     Accepted(Receipt),
     /// The topic has no queues yet.
     NoRoute,
+    /// The topic has no such queue.
+    NoQueue,
     /// So many bytes are too many for now.
     NoRoom(usize),
 }
@@ -78,18 +81,34 @@ impl Outbox {
         &self.keys
     }
 
-    /// Let posts to `topic` go round these queues; brokers know the topic as `wire_topic`.
-    pub fn set_route(&self, topic: &str, wire_topic: &str, route: Vec<Target>) {
+    /// Let posts to `topic` go round the queues of `route`, or to a chosen one of `all`; brokers know the topic as
+    /// `wire_topic`.
+    pub fn set_route(&self, topic: &str, wire_topic: &str, route: Vec<Target>, all: Vec<Target>) {
         let mut lanes = self.lanes.lock();
         let lane = lanes.by_topic.entry(topic.into()).or_insert_with(|| {
             // So that many producers that start at once do not all begin with the same queue.
             Lane::new(wire_topic.into(), RandomState::new().build_hasher().finish() as usize)
         });
-        lane.set_route(route);
+        let sealed = lane.set_route(route, all);
+        drop(lanes);
+        for each in sealed {
+            self.dispatch(each);
+        }
     }
 
     /// Send a message with others of its topic.
-    pub fn post(self: &Arc<Self>, topic: &str, mut draft: Draft<'_>) -> Result<Posted, Unsendable> {
+    pub fn post(self: &Arc<Self>, topic: &str, draft: Draft<'_>) -> Result<Posted, Unsendable> {
+        self.post_to(topic, draft, Wanted::Any, None)
+    }
+
+    /// Send a message with others of its topic, those that want the same queue; `tally` hears of its end.
+    pub fn post_to(
+        self: &Arc<Self>,
+        topic: &str,
+        mut draft: Draft<'_>,
+        wanted: Wanted<'_>,
+        tally: Option<&Arc<Tally>>,
+    ) -> Result<Posted, Unsendable> {
         let stamp = self.complete(&mut draft)?;
         let bytes = draft.bytes();
         let mut lanes = self.lanes.lock();
@@ -97,33 +116,34 @@ impl Outbox {
         let Some(lane) = by_topic.get_mut(topic).filter(|lane| lane.has_route()) else {
             return Ok(Posted::NoRoute);
         };
+        let Ok(place) = lane.find(wanted) else { return Ok(Posted::NoQueue) };
         if !self.room.take(bytes) {
             return Ok(Posted::NoRoom(bytes));
         }
-        if *is_closed || lane.is_alone(&draft, &self.config) {
-            let Some(target) = lane.next_target() else { return Ok(Posted::NoRoute) };
-            let wire_topic = lane.topic.clone();
-            drop(lanes);
-            let timeout = self.config.timeout;
-            return Ok(Posted::Accepted(self.alone(
-                &draft,
-                stamp,
-                wire_topic,
-                Manner::Posted,
-                target,
-                timeout,
-            )));
+        if let Some(tally) = tally {
+            tally.begun();
         }
-        let before = if lane.is_full_for(&draft, &self.config) { lane.seal() } else { None };
-        let topic = &lane.topic;
-        let open = lane.open.get_or_insert_with(|| {
-            let parcel = Parcel::new(self.clone(), topic.clone(), Manner::Posted);
-            Open::new(parcel, self.buffer(), draft.traits.waits, Instant::now())
+        let parcel = |topic: &Arc<str>| {
+            let terms = Terms { is_bound: place.is_some(), tally: tally.cloned() };
+            Parcel::new(self.clone(), topic.clone(), Manner::Posted, terms)
+        };
+        if *is_closed || lane.is_alone(&draft, &self.config) {
+            let Some(target) = lane.target(place) else { return Ok(Posted::NoRoute) };
+            let parcel = parcel(&lane.topic);
+            drop(lanes);
+            return Ok(Posted::Accepted(self.alone(&draft, stamp, parcel, target, self.config.timeout)));
+        }
+        let is_full =
+            lane.open(place).as_ref().is_some_and(|open| open.is_full_for(&draft, tally, &self.config));
+        let before = if is_full { lane.seal(place) } else { None };
+        let topic = lane.topic.clone();
+        let open = lane.open(place).get_or_insert_with(|| {
+            Open::new(parcel(&topic), self.buffer(), draft.traits.waits, Instant::now())
         });
         let index = open.push(&draft, stamp);
         let receipt = Receipt::new(open.parcel.clone(), index, stamp);
         let due = open.since + self.config.linger;
-        let full = if open.is_full(&self.config) { lane.seal() } else { None };
+        let full = if open.is_full(&self.config) { lane.seal(place) } else { None };
         let is_first = full.is_none() && !std::mem::replace(is_awaited, true);
         drop(lanes);
         for sealed in before.into_iter().chain(full) {
@@ -147,19 +167,18 @@ impl Outbox {
         let stamp = self.complete(&mut draft)?;
         self.room.take_anyway(draft.bytes(), 1);
         let manner = if oneway { Manner::Oneway } else { Manner::Sent };
-        Ok(self.alone(&draft, stamp, topic, manner, target, timeout))
+        let parcel = Parcel::new(self.clone(), topic, manner, Terms::default());
+        Ok(self.alone(&draft, stamp, parcel, target, timeout))
     }
 
     fn alone(
-        self: &Arc<Self>,
+        &self,
         draft: &Draft<'_>,
         stamp: Option<Stamp>,
-        topic: Arc<str>,
-        manner: Manner,
+        parcel: Arc<Parcel>,
         target: Target,
         timeout: Duration,
     ) -> Receipt {
-        let parcel = Parcel::new(self.clone(), topic, manner);
         if let Some(key) = draft.own_key().filter(|_| stamp.is_none()) {
             parcel.note_own_key(0, key);
         }
@@ -172,7 +191,7 @@ impl Outbox {
     /// Begin a batch that is sent as it is.
     pub fn batch(self: &Arc<Self>, topic: Arc<str>, oneway: bool) -> Batch {
         let manner = if oneway { Manner::Oneway } else { Manner::Sent };
-        let parcel = Parcel::new(self.clone(), topic, manner);
+        let parcel = Parcel::new(self.clone(), topic, manner, Terms::default());
         Batch {
             outbox: self.clone(),
             open: Open::new(parcel, Vec::new(), true, Instant::now()),
@@ -210,11 +229,11 @@ impl Outbox {
         let mut sealed = Vec::new();
         let mut next: Option<Instant> = None;
         for lane in lanes.by_topic.values_mut() {
-            match &lane.open {
-                Some(open) if is_due(open) => sealed.extend(lane.seal()),
-                Some(open) => next = next.into_iter().chain([open.since]).min(),
-                None => {}
-            }
+            let (due, others): (Vec<(Place, &Open)>, Vec<_>) =
+                lane.each_open().partition(|(_, open)| is_due(open));
+            next = others.into_iter().map(|(_, open)| open.since).chain(next).min();
+            let due: Vec<Place> = due.into_iter().map(|(place, _)| place).collect();
+            sealed.extend(due.into_iter().filter_map(|place| lane.seal(place)));
         }
         if next.is_none() {
             lanes.is_awaited = false;

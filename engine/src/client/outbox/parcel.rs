@@ -9,11 +9,12 @@ use parking_lot::{Condvar, Mutex};
 use super::config::Target;
 use super::face::Outbox;
 use super::load::Load;
+use super::tally::Tally;
 use crate::client::courier::{Failure, Notice, Outcome, Waiter};
 use crate::message::unique::Stamp;
 use crate::net::frame::Frame;
 
-const SUCCESS: i32 = 0;
+pub(super) const SUCCESS: i32 = 0;
 /// Stored, but not flushed or copied in time.
 const STORED: [i32; 4] = [SUCCESS, 10, 11, 12];
 
@@ -101,19 +102,28 @@ struct State {
     own_keys: Vec<(u32, Box<str>)>,
 }
 
+/// What else its sender asked for.
+#[derive(Clone, Default)]
+pub struct Terms {
+    /// Its queue was chosen: no other will do.
+    pub is_bound: bool,
+    pub tally: Option<Arc<Tally>>,
+}
+
 pub struct Parcel {
     outbox: Arc<Outbox>,
     pub topic: Arc<str>,
     manner: Manner,
+    pub terms: Terms,
     is_done: AtomicBool,
     state: Mutex<State>,
     changed: Condvar,
 }
 
 impl Parcel {
-    pub fn new(outbox: Arc<Outbox>, topic: Arc<str>, manner: Manner) -> Arc<Self> {
+    pub fn new(outbox: Arc<Outbox>, topic: Arc<str>, manner: Manner, terms: Terms) -> Arc<Self> {
         let (is_done, state) = (AtomicBool::new(false), Mutex::default());
-        Arc::new(Self { outbox, topic, manner, is_done, state, changed: Condvar::new() })
+        Arc::new(Self { outbox, topic, manner, terms, is_done, state, changed: Condvar::new() })
     }
 
     pub fn outbox(&self) -> &Arc<Outbox> {
@@ -205,11 +215,15 @@ impl Parcel {
             let is_stored = state.fate.as_ref().is_some_and(|fate| fate.is_stored());
             self.outbox.room().count(state.count, is_stored);
         }
-        let (bytes, count) = (state.bytes, state.count);
+        let (bytes, count, tries) = (state.bytes, state.count, state.tries);
         let watchers = std::mem::take(&mut state.watchers);
+        let counted = self.terms.tally.as_ref().zip(state.fate.clone());
         self.is_done.store(true, Ordering::Release);
         self.changed.notify_all();
         drop(state);
+        if let Some((tally, fate)) = counted {
+            tally.ended(&self.topic, count, tries, &fate);
+        }
         if self.outbox.room().release(bytes, count as usize) {
             self.outbox.courier().notify([self.outbox.clone() as Notice]);
         }

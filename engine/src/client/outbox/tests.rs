@@ -66,7 +66,7 @@ impl Stage {
         let outbox = Outbox::new(Arc::new(Courier::new(courier).unwrap()), config);
         let target = |queue_id| Target { address: address.clone(), broker: "b".into(), queue_id };
         for topic in ["T", "%RETRY%g"] {
-            outbox.set_route(topic, topic, vec![target(0), target(1)]);
+            outbox.set_route(topic, topic, vec![target(0), target(1)], vec![target(0), target(1)]);
         }
         Self { outbox, asked }
     }

@@ -9,11 +9,14 @@ use pyo3::prelude::*;
 
 use super::super::enter::enter;
 use super::super::options::Options;
-use super::outbox::Outbox;
+use super::outbox::{Outbox, wait};
 use super::reader::Reader;
 use super::receipt::{Parcel, Watched};
+use super::rows::decoded;
 use crate::client::courier::{self, CourierConfig, Keys, Notice, TlsConfig};
+use crate::client::endings::{Endings, Word};
 use crate::client::outbox;
+use crate::message::layout::sys_flag;
 
 /// Connections to servers on a thread of their own.
 #[pyclass(frozen, module = "tailfin._engine")]
@@ -41,6 +44,42 @@ impl Courier {
     /// Close the connection to a server; the next request opens another.
     fn disconnect(&self, address: &str) {
         self.0.disconnect(&address.into());
+    }
+
+    /// End many transactions of one topic at a broker.
+    #[pyo3(signature = (
+        address, handles, *, group, topic, commits, id, as_asked=false, window=1024, timeout_ms=10_000
+    ))]
+    #[allow(clippy::too_many_arguments)] // the request's own
+    fn end_transactions(
+        &self,
+        py: Python<'_>,
+        address: &str,
+        handles: &[u8],
+        group: String,
+        topic: String,
+        commits: bool,
+        id: String,
+        as_asked: bool,
+        window: usize,
+        timeout_ms: u64,
+    ) -> PyResult<Vec<(i64, i64, i32, String)>> {
+        let word = Word {
+            address: address.into(),
+            group,
+            topic,
+            ends_with: if commits { sys_flag::TRANSACTION_COMMIT } else { sys_flag::TRANSACTION_ROLLBACK },
+            as_asked,
+            id,
+            window,
+            timeout: Duration::from_millis(timeout_ms),
+        };
+        let endings = Endings::new(word, decoded(handles)?);
+        wait(py, None, |until| endings.work(&self.0, until))?;
+        let unended = endings.unended().into_iter();
+        Ok(unended
+            .map(|each| (each.handle.log_offset, each.handle.queue_offset, each.code, each.remark))
+            .collect())
     }
 
     /// Take no more requests, and wait up to `drain` seconds for the answers to those under way.

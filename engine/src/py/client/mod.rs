@@ -6,3 +6,4 @@ pub mod outbox;
 pub mod reader;
 pub mod receipt;
 pub mod received;
+pub mod rows;

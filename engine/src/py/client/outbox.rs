@@ -1,6 +1,7 @@
 //! What a producer sends, as Python sees it.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,7 +14,8 @@ use super::super::options::Options;
 use super::courier::Courier;
 use super::message::OutgoingMessage;
 use super::receipt::{Parcel, Receipt};
-use crate::client::outbox::{self, OutboxConfig, Posted, Target};
+use super::rows::{Tally, record_batch};
+use crate::client::outbox::{self, Course, OutboxConfig, Posted, Progress, Rows, Target};
 use crate::message::Compression;
 
 /// While Python waits here it looks this often whether it was interrupted.
@@ -37,12 +39,23 @@ impl Outbox {
         Ok(Self(outbox::Outbox::new(courier.0.clone(), config(options)?)))
     }
 
-    /// Let posts to a topic go round these queues.
-    #[pyo3(signature = (topic, queues, *, wire_topic=None))]
-    fn set_route(&self, topic: &str, queues: Vec<(String, String, i32)>, wire_topic: Option<&str>) {
-        let queues =
-            queues.into_iter().map(|(address, broker, queue_id)| target(&address, &broker, queue_id));
-        self.0.set_route(topic, wire_topic.unwrap_or(topic), queues.collect());
+    /// Let posts to a topic go round these queues, and chosen ones to any of `every`.
+    #[pyo3(signature = (topic, queues, *, wire_topic=None, every=None))]
+    fn set_route(
+        &self,
+        topic: &str,
+        queues: Vec<(String, String, i32)>,
+        wire_topic: Option<&str>,
+        every: Option<Vec<(String, String, i32)>>,
+    ) {
+        let targets = |queues: Vec<(String, String, i32)>| -> Vec<Target> {
+            let each =
+                |(address, broker, queue_id): (String, String, i32)| target(&address, &broker, queue_id);
+            queues.into_iter().map(each).collect()
+        };
+        let queues = targets(queues);
+        let every = every.map_or_else(|| queues.clone(), targets);
+        self.0.set_route(topic, wire_topic.unwrap_or(topic), queues, every);
     }
 
     /// Send a message with others of its topic.
@@ -50,7 +63,7 @@ impl Outbox {
         loop {
             match self.put(py, message)? {
                 Posted::Accepted(receipt) => return Ok(Some(Receipt(receipt))),
-                Posted::NoRoute => return Ok(None),
+                Posted::NoRoute | Posted::NoQueue => return Ok(None),
                 Posted::NoRoom(bytes) => {
                     py.detach(|| self.0.wait_for_room(bytes, Instant::now() + SIGNALS));
                     py.check_signals()?;
@@ -68,12 +81,41 @@ impl Outbox {
         loop {
             match self.put(py, message)? {
                 Posted::Accepted(receipt) => return Ok(Bound::new(py, Receipt(receipt))?.into_any()),
-                Posted::NoRoute => return Ok(py.None().into_bound(py)),
+                Posted::NoRoute | Posted::NoQueue => return Ok(py.None().into_bound(py)),
                 Posted::NoRoom(bytes) if self.0.ask_for_room(bytes) => {
                     return Ok(PyBool::new(py, false).to_owned().into_any());
                 }
                 Posted::NoRoom(_) => {}
             }
+        }
+    }
+
+    /// Send the rows of a record batch, each with others of its topic.
+    #[pyo3(signature = (batch, tally, *, start=0, topic=None, properties=None, window=0))]
+    #[allow(clippy::too_many_arguments)] // what all rows have in common
+    fn post_arrow(
+        &self,
+        py: Python<'_>,
+        batch: &Bound<'_, PyAny>,
+        tally: &Tally,
+        start: usize,
+        topic: Option<String>,
+        properties: Option<HashMap<String, String>>,
+        window: usize,
+    ) -> PyResult<Option<(usize, String)>> {
+        let rows = Rows::of(&record_batch(batch)?)?;
+        let mut marks: Vec<(String, String)> = properties.unwrap_or_default().into_iter().collect();
+        marks.sort_unstable();
+        let course = Course { topic, marks, window };
+        let mut row = start;
+        loop {
+            let until = Instant::now() + SIGNALS;
+            match py.detach(|| self.0.post_rows(&rows, row, &course, &tally.0, until))? {
+                Progress::Over => return Ok(None),
+                Progress::NoRoute(row, topic) => return Ok(Some((row, topic))),
+                Progress::NotYet(next) => row = next,
+            }
+            py.check_signals()?;
         }
     }
 

@@ -158,6 +158,12 @@ impl Parcel {
         self.0.target().map_or(-1, |target| target.queue_id)
     }
 
+    /// Whether its queue was chosen, so that no other will do.
+    #[getter]
+    fn is_bound(&self) -> bool {
+        self.0.terms.is_bound
+    }
+
     /// Tries so far.
     #[getter]
     fn tries(&self) -> u32 {
