@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tailfin import __version__
 from tailfin.broker import latency
 from tailfin.broker.config_file import following
 from tailfin.config import properties
@@ -88,6 +89,8 @@ class NodeAdmin:
             "brokerActive": str(not broker.is_slave).lower(),
             "brokerVersion": str(version.CURRENT),
             "brokerVersionDesc": version.name(version.CURRENT),
+            # Clients that end a transaction twice may do so here, and not at RocketMQ's brokers.
+            "tailfinVersion": __version__,
             "startAcceptSendRequestTimeStamp": str(broker.config.startAcceptSendRequestTimeStamp),
         }
 

@@ -1,0 +1,78 @@
+"""A process's line to a cluster: a producer that its tasks share, and what the driver asks."""
+
+import os
+from collections.abc import Coroutine
+from typing import Any, ClassVar, TypeVar
+
+from tailfin._engine import Courier, Outbox
+from tailfin.client import producer
+from tailfin.client.blocking.portal import Portal
+from tailfin.client.network import Network
+from tailfin.client.production import Production
+from tailfin.spark.sink.options import SinkOptions
+
+T = TypeVar("T")
+
+
+class Line:
+    """A running producer and its connections, for the options of a write.
+
+    PySpark forks its workers and keeps them for later tasks, so a producer is started once in each process,
+    by the first that needs it, and runs until the process ends.
+    """
+
+    _started: ClassVar[dict[tuple[int, str, str], tuple[Portal, producer.Producer]]] = {}
+
+    def __init__(self, options: SinkOptions) -> None:
+        self.options = options
+        keywords = options.producer_keywords()
+        key = os.getpid(), options.group, repr(sorted(keywords.items()))
+        if key not in self._started:
+            portal = Portal.open()
+            started = producer.Producer(options.group, **keywords)
+            portal.call(started.start())
+            self._started[key] = portal, started
+        self._portal, self._core = self._started[key]
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run something where the connections live, and wait for it."""
+        return self._portal.call(work)
+
+    @property
+    def group(self) -> str:
+        """The producer group, with the namespace."""
+        return self._core.group
+
+    @property
+    def producer(self) -> producer.Producer:
+        """The producer, for what is sent message by message: see `run`."""
+        return self._core
+
+    @property
+    def production(self) -> Production:
+        """The producer's parts."""
+        return self._core.running
+
+    @property
+    def network(self) -> Network:
+        """The producer's network: see `run`."""
+        return self.production.network
+
+    @property
+    def outbox(self) -> Outbox:
+        """What the engine sends."""
+        return self.production.outbox
+
+    @property
+    def courier(self) -> Courier:
+        """The engine's connections."""
+        return self.network.carrier.courier
+
+    def address_of(self, broker: str, topic: str) -> str:
+        """Return the address of a broker that has a topic, as brokers know it."""
+        return self.run(self._address_of(broker, topic))
+
+    async def _address_of(self, broker: str, topic: str) -> str:
+        if not self.network.addresses_of(broker):
+            await self.network.route(topic, fresh=True)
+        return self.network.address_of(broker)
