@@ -37,6 +37,7 @@ CARGO_FUZZ := $(or $(shell command -v cargo-fuzz),$(CURDIR)/.build/cargo-fuzz/bi
 # The one on the path, or one that a Python package brings along.
 GO := $(or $(shell command -v go),$(CURDIR)/.build/go/go/bin/go)
 KILLS ?= 2000
+SPARK_KILLS ?= 30
 
 .PHONY: help
 help: ## list the targets
@@ -86,6 +87,10 @@ test-peers: tools-test $(ENGINE) peers ## tests against the official Java code, 
 .PHONY: crash
 crash: tools-build $(ENGINE) ## the long kill -9 run: KILLS=2000
 	TAILFIN_KILLS=$(KILLS) $(PYTHON) -m pytest -q tests/crash -k kill --timeout 0
+
+.PHONY: crash-spark
+crash-spark: tools-test $(ENGINE) ## copies by Spark while it is killed SPARK_KILLS=30 times
+	TAILFIN_SPARK_KILLS=$(SPARK_KILLS) $(PYTHON) -m pytest -q tests/spark/test_exactly_once.py --timeout 0
 
 .PHONY: fuzz
 fuzz: tools-fuzz $(CARGO_FUZZ) ## each fuzz target for FUZZ_SECONDS=600

@@ -13,6 +13,7 @@ SECTIONS = {
     "Connection, for reading and writing": "tailfin.spark.options.ConnectionOptions",
     "Reading: `rocketmq`": "tailfin.spark.options.SourceOptions",
     "Reading: `rocketmq-store`": "tailfin.spark.store_options.StoreOptions",
+    "Writing: `rocketmq`": "tailfin.spark.sink.options.SinkOptions",
 }
 
 

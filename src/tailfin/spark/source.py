@@ -4,7 +4,13 @@ import importlib.util
 import sys
 from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
 from pyspark.sql.types import StructType
 
 if TYPE_CHECKING:
@@ -18,9 +24,10 @@ HAS_LIMITS = "pyspark.sql.streaming.datasource"
 
 
 class RocketMQDataSource(DataSource):
-    """Topics of a RocketMQ cluster as DataFrames: `spark.read.format("rocketmq")`.
+    """Topics of a RocketMQ cluster as DataFrames: `spark.read.format("rocketmq")`, and `df.write` likewise.
 
-    The options are those of `tailfin.spark.options`; docs/spark.md is the guide.
+    The options are those of `tailfin.spark.options` and `tailfin.spark.sink.options`; docs/spark.md is the
+    guide.
     """
 
     @classmethod
@@ -56,3 +63,15 @@ class RocketMQDataSource(DataSource):
         from tailfin.spark.stream_readers import StreamReader
 
         return StreamReader(options, schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Return what writes a DataFrame's rows as messages."""
+        from tailfin.spark.sink.writing import BatchWriter, Sink
+
+        return BatchWriter(Sink.of(self.options, schema, overwrite=overwrite, streams=False))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        """Return what writes a stream's rows as messages."""
+        from tailfin.spark.sink.writing import Sink, stream_writer
+
+        return stream_writer(Sink.of(self.options, schema, overwrite=overwrite, streams=True))

@@ -151,6 +151,72 @@ fn what_cannot_be_in_a_batch_goes_at_once_and_alone() {
 }
 
 #[test]
+fn messages_that_want_a_queue_are_collected_for_it() {
+    let stage = Stage::new(config());
+    let tally = Tally::new(false);
+    let post = |wanted| {
+        let mut text = Vec::new();
+        let draft = Draft::new(b"x", 0, &mut text);
+        stage.outbox.post_to("T", draft, wanted, Some(&tally)).unwrap()
+    };
+    for number in 0..30 {
+        let queue_id = number % 3 / 2;
+        assert!(matches!(post(Wanted::Queue { broker: Some("b"), queue_id }), Posted::Accepted(_)));
+    }
+    for nowhere in [(None, 2), (Some("c"), 0)] {
+        let wanted = Wanted::Queue { broker: nowhere.0, queue_id: nowhere.1 };
+        assert!(matches!(post(wanted), Posted::NoQueue));
+    }
+    assert_eq!(stage.flushed(), [10, 10, 10]);
+    let queues: Vec<usize> =
+        ["0", "1"].map(|id| stage.asked.lock().iter().filter(|each| each.is("e", id)).count()).to_vec();
+    assert_eq!(queues, [2, 1]);
+    assert_eq!((tally.stored(), tally.under_way()), (30, 0));
+}
+
+#[test]
+fn a_key_has_its_queue_also_while_that_is_left_alone() {
+    let stage = Stage::new(config());
+    let target = |queue_id| Target { address: "127.0.0.1:1".into(), broker: "b".into(), queue_id };
+    stage.outbox.set_route("K", "K", vec![target(0)], (0..4).map(target).collect());
+    for (key, queue_id) in [("a", 1), ("b", 2), ("c", 3), ("d", 0)] {
+        let mut text = Vec::new();
+        let draft = Draft::new(b"x", 0, &mut text);
+        let posted = stage.outbox.post_to("K", draft, Wanted::OfKey(key), None).unwrap();
+        let Posted::Accepted(receipt) = posted else { panic!("not accepted") };
+        stage.outbox.push_out();
+        assert_eq!(receipt.parcel.target().unwrap().queue_id, queue_id);
+        assert!(receipt.parcel.terms.is_bound);
+    }
+}
+
+#[test]
+fn what_is_collected_for_a_queue_goes_there_when_the_route_changes() {
+    let stage = Stage::new(config());
+    let mut text = Vec::new();
+    let wanted = Wanted::Queue { broker: None, queue_id: 1 };
+    let posted = stage.outbox.post_to("T", Draft::new(b"x", 0, &mut text), wanted, None).unwrap();
+    let Posted::Accepted(receipt) = posted else { panic!("not accepted") };
+    stage.outbox.set_route("T", "T", Vec::new(), Vec::new());
+    assert!(receipt.parcel.wait(Instant::now() + PATIENCE));
+    assert_eq!(receipt.parcel.fate().unwrap().queue_id, 1);
+}
+
+#[test]
+fn messages_of_two_tallies_do_not_travel_together() {
+    let stage = Stage::new(config());
+    let tallies = [Tally::new(false), Tally::new(false)];
+    for tally in &tallies {
+        for _ in 0..3 {
+            let mut text = Vec::new();
+            stage.outbox.post_to("T", Draft::new(b"x", 0, &mut text), Wanted::Any, Some(tally)).unwrap();
+        }
+    }
+    assert_eq!(stage.flushed(), [3, 3]);
+    assert_eq!(tallies.map(|tally| tally.stored()), [3, 3]);
+}
+
+#[test]
 fn a_batch_of_its_own_time_goes_by_itself() {
     for linger in [0, 10] {
         let stage = Stage::new(OutboxConfig { linger: Duration::from_millis(linger), ..config() });

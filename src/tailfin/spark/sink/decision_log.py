@@ -68,7 +68,11 @@ class DecisionLog:
         Raises:
             ClientError: the topic is gone, or its broker does not answer.
         """
-        return self._line.run(self._catch_up(batch, is_new))
+        return self._line.run(self._catch_up(batch, is_new=is_new, may_create=batch == 0))
+
+    async def look(self, batch: int) -> History:
+        """Do the same where the connections live; nothing is made."""
+        return await self._catch_up(batch, is_new=False, may_create=False)
 
     def append(self, records: list[Record]) -> History:
         """Write records, and return what is decided now that they are in the log.
@@ -78,8 +82,8 @@ class DecisionLog:
         """
         return self._line.run(self._append(records))
 
-    async def _catch_up(self, batch: int, is_new: bool) -> History:
-        queue = await self._opened(may_create=batch == 0)
+    async def _catch_up(self, batch: int, *, is_new: bool, may_create: bool) -> History:
+        queue = await self._opened(may_create=may_create)
         positions = Positions(self._line.network)
         end = max(await positions.end(queue), 0)
         if self._next < 0:
@@ -137,6 +141,7 @@ class DecisionLog:
         """Return this query's records before an offset that the queue has, or will have in a moment."""
         wanted = subscription(queue.topic, self._tag, now_ms())
         found: list[Record] = []
+        hold = 0.0
         deadline = time.monotonic() + self._line.options.sendTimeoutMs / 1000
         while offset < end:
             pulled = await pull_once(
@@ -146,7 +151,7 @@ class DecisionLog:
                 subscription=wanted,
                 offset=offset,
                 limit=PAGE,
-                hold=HOLD_S,
+                hold=hold,
             )
             for message in pulled.messages:
                 if message.queue_offset < end:
@@ -158,6 +163,8 @@ class DecisionLog:
                     f"topic {self._topic!r} on {queue.broker} does not give out offset {offset}, "
                     f"though it goes to {end}: the broker's dispatch is behind, or its log is damaged"
                 )
+            # What was just stored is dispatched in a moment.
+            hold = HOLD_S if pulled.next_offset <= offset else 0.0
             offset = max(pulled.next_offset, offset)
         return found, max(offset, end)
 

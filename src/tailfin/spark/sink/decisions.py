@@ -157,10 +157,13 @@ class History:
         self._decided: dict[int, Decision] = {}
         self._aborted: set[tuple[int, str]] = set()
         self._done: set[int] = set()
+        self.newest = -1
+        """The newest batch that any record is about."""
 
     def take(self, record: Record) -> None:
         """Take the next record in the order of the log."""
         batch, id = record.name.batch, record.id
+        self.newest = max(self.newest, batch)
         if record.kind is Kind.DONE:
             self._done.add(batch)
         elif record.kind is Kind.ABORT:

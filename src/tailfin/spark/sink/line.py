@@ -7,9 +7,13 @@ from typing import Any, ClassVar, TypeVar
 from tailfin._engine import Courier, Outbox
 from tailfin.client import producer
 from tailfin.client.blocking.portal import Portal
+from tailfin.client.messages import ReceivedMessage
 from tailfin.client.network import Network
 from tailfin.client.production import Production
+from tailfin.client.transactions import Transaction
+from tailfin.spark.sink.decisions import BatchName, History
 from tailfin.spark.sink.options import SinkOptions
+from tailfin.spark.sink.orphans import Orphans
 
 T = TypeVar("T")
 
@@ -25,14 +29,25 @@ class Line:
 
     def __init__(self, options: SinkOptions) -> None:
         self.options = options
+        self._orphans = Orphans(self._look)
         keywords = options.producer_keywords()
         key = os.getpid(), options.group, repr(sorted(keywords.items()))
         if key not in self._started:
             portal = Portal.open()
-            started = producer.Producer(options.group, **keywords)
+            started = producer.Producer(options.group, check=self._fate, **keywords)
             portal.call(started.start())
             self._started[key] = portal, started
         self._portal, self._core = self._started[key]
+
+    async def _fate(self, message: ReceivedMessage) -> Transaction:
+        """Tell a broker that asks what is to become of a half."""
+        return await self._orphans.fate(message)
+
+    async def _look(self, name: BatchName) -> History:
+        # It stands on a line itself.
+        from tailfin.spark.sink.decision_log import DecisionLog
+
+        return await DecisionLog(self, name.query).look(name.batch)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run something where the connections live, and wait for it."""

@@ -7,7 +7,8 @@ from typing import Self, get_args
 from tailfin.client.checking import MESSAGE_BYTES_MAX
 from tailfin.client.producer_options import Compression, ProducerKeywords
 from tailfin.config.setting import ConfigError
-from tailfin.spark.options import ConnectionOptions, option
+from tailfin.spark.options import ConnectionOptions
+from tailfin.spark.parsing import option
 
 AT_LEAST_ONCE, EXACTLY_ONCE = "at-least-once", "exactly-once"
 SPARKS_OWN = ("checkpointlocation",)

@@ -1,7 +1,7 @@
 """What Spark calls to write: a writer is made for each write or micro-batch, and copied to executors."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -13,7 +13,9 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamWriter
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import Row, StructType
 
+import tailfin
 from tailfin.config.setting import ConfigError
+from tailfin.spark.errors import VersionMismatch
 from tailfin.spark.sink.columns import check_columns
 from tailfin.spark.sink.committing import Committer
 from tailfin.spark.sink.decisions import ATTEMPT, PARTITION, BatchName, Halves
@@ -54,11 +56,13 @@ class Sink:
         options: the user's.
         schema: the columns of the rows.
         write_id: the name of a write that is no stream's.
+        version: the driver's of Tailfin.
     """
 
     options: SinkOptions
     schema: StructType
     write_id: str = field(default_factory=lambda: f"write-{uuid4()}")
+    version: str = tailfin.__version__
 
     @classmethod
     def of(cls, given: dict[str, str], schema: StructType, *, overwrite: bool, streams: bool) -> "Sink":
@@ -68,6 +72,8 @@ class Sink:
             ConfigError: an option or a column that cannot be.
         """
         options = SinkOptions.parse(given)
+        # An executor's environment may name another one, or none.
+        options = replace(options, nameServer=str(options.client_keywords()["nameserver"]))
         if overwrite and not streams:
             raise ConfigError("a topic is only ever appended to: write with mode('append')")
         if options.writeId and streams:
@@ -77,6 +83,8 @@ class Sink:
 
     def write(self, batches: Iterator[pa.RecordBatch], name: BatchName) -> Written:
         """Write the rows of a task."""
+        if self.version != tailfin.__version__:
+            raise VersionMismatch(self.version, tailfin.__version__)
         line = Line(self.options)
         if not self.options.is_exactly_once:
             return Written(Sending(line).send(batches), name)
