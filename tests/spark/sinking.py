@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 import pyarrow as pa
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 import tailfin
 from tailfin.spark.sink.committing import Committer
@@ -14,6 +14,7 @@ from tailfin.spark.sink.ending import ended_from
 from tailfin.spark.sink.line import Line
 from tailfin.spark.sink.options import SinkOptions
 from tailfin.spark.sink.writing import Sink
+from tailfin.testing import until
 
 
 class Driver:
@@ -25,7 +26,7 @@ class Driver:
         self.options = SinkOptions.parse(
             {"nameServer": namesrv, "topic": topic, "deliveryGuarantee": "exactly-once", **options}
         )
-        self.sink = Sink(self.options, StructType.fromDDL("body string"))
+        self.sink = Sink(self.options, StructType([StructField("body", StringType())]))
         self.line = Line(self.options)
 
     def write(self, batch: int, bodies: Iterable[str]) -> list[Halves]:
@@ -48,7 +49,13 @@ class Driver:
         return decision
 
 
-def visible(namesrv: str, topic: str) -> Counter[str]:
-    """Count the messages that consumers can have of a topic, by body."""
+def visible(namesrv: str, topic: str, least: int = 0) -> Counter[str]:
+    """Count the messages that consumers can have of a topic, by body, once there are so many."""
     with tailfin.AdminClient(nameserver=namesrv) as admin:
-        return Counter(message.body.decode() for message in admin.messages.read(topic))
+
+        def bodies() -> list[str]:
+            return [message.body.decode() for message in admin.messages.read(topic)]
+
+        # What is acknowledged is dispatched a moment later.
+        until(lambda: len(bodies()) >= least)
+        return Counter(bodies())

@@ -159,5 +159,5 @@ def test_copies_have_every_message_once_whatever_is_killed(tmp_path: Path) -> No
             for each in drivers:
                 each.end()
         expected = Counter(sent)
-        assert visible(running.namesrv, "Copy") == expected
+        assert visible(running.namesrv, "Copy", len(sent)) == expected
         assert Counter(json.loads((tmp_path / "rows").read_text())) == expected

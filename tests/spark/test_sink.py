@@ -8,6 +8,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 import tailfin
+from tailfin.testing import until
 from tests.spark.conftest import Broker
 from tests.spark.sinking import visible
 
@@ -19,7 +20,9 @@ def write(broker: Broker, rows: "DataFrame", **options: str) -> None:
     rows.write.format("rocketmq").options(nameServer=broker.namesrv, **options).mode("append").save()
 
 
-def read(broker: Broker, topic: str) -> list[tailfin.ReceivedMessage]:
+def read(broker: Broker, topic: str, least: int) -> list[tailfin.ReceivedMessage]:
+    """Return the messages of a topic once there are so many."""
+    until(lambda: len(list(broker.admin.messages.read(topic))) >= least)
     return sorted(broker.admin.messages.read(topic), key=lambda each: each.body)
 
 
@@ -41,11 +44,11 @@ def test_every_column_is_written(broker: Broker) -> None:
         "shardingKey string, queueId int",
     )
     write(broker, rows, topic=topic)
-    first, second = read(broker, topic)
+    first, second = read(broker, topic, 2)
     assert (first.body, first.tags, first.keys, first.queue_id) == (b"a", "paid", ["1", "2"], 1)
     assert first.property("color") == "red"
     assert (second.body, second.tags, second.property("__SHARDINGKEY")) == (b"b", None, "key")
-    assert [(each.body, each.tags) for each in read(broker, other)] == [(b"c", "sent")]
+    assert [(each.body, each.tags) for each in read(broker, other, 1)] == [(b"c", "sent")]
 
 
 @pytest.mark.parametrize("guarantee", ["at-least-once", "exactly-once"])
@@ -54,8 +57,8 @@ def test_what_is_read_can_be_written(broker: Broker, guarantee: str) -> None:
     broker.send(source, [f"row {number}".encode() for number in range(300)], color="red")
     rows = broker.reader(topic=source, includeProperties=True, minPartitions=4).load()
     write(broker, rows.select("body", "tags", "keys", "properties"), topic=copy, deliveryGuarantee=guarantee)
-    found = read(broker, copy)
-    assert Counter(each.body for each in found) == Counter(each.body for each in read(broker, source))
+    found = read(broker, copy, 300)
+    assert Counter(each.body for each in found) == Counter(each.body for each in read(broker, source, 300))
     assert {each.property("color") for each in found} == {"red"}
 
 
@@ -67,7 +70,7 @@ def test_rows_wait_for_their_time(tailfin_broker: Broker) -> None:
         "UNION ALL SELECT 'now', NULL, NULL"
     )
     write(tailfin_broker, rows, topic=topic)
-    assert [each.body for each in read(tailfin_broker, topic)] == [b"now"]
+    assert [each.body for each in read(tailfin_broker, topic, 1)] == [b"now"]
 
 
 def test_a_write_with_a_name_is_made_once(broker: Broker) -> None:
@@ -76,9 +79,9 @@ def test_a_write_with_a_name_is_made_once(broker: Broker) -> None:
     once = {"deliveryGuarantee": "exactly-once", "topic": topic}
     for _ in range(2):
         write(broker, rows, writeId=f"monday-{topic}", **once)
-    assert visible(broker.namesrv, topic) == Counter(str(number) for number in range(100))
+    assert visible(broker.namesrv, topic, 100) == Counter(str(number) for number in range(100))
     write(broker, rows.limit(10), **once)
-    assert sum(visible(broker.namesrv, topic).values()) == 110
+    assert visible(broker.namesrv, topic, 110).total() == 110
 
 
 def test_a_write_that_fails_leaves_nothing_to_read(broker: Broker) -> None:
@@ -105,7 +108,7 @@ def test_a_stream_writes_every_row_once_and_goes_on_after_a_restart(broker: Brok
         )
         query.awaitTermination(120)
         assert query.exception() is None
-    assert visible(broker.namesrv, copy) == Counter(body.decode() for body in bodies)
+    assert visible(broker.namesrv, copy, 300) == Counter(body.decode() for body in bodies)
 
 
 def test_what_cannot_be_written_is_said_in_a_sentence_before_anything_runs(tailfin_broker: Broker) -> None:

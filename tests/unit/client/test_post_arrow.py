@@ -1,7 +1,9 @@
 """Rows of record batches as messages."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from typing import Unpack
 
 import pyarrow as pa
 import pytest
@@ -11,9 +13,10 @@ from tailfin._engine import Tally
 from tailfin.client import producer
 from tailfin.client.blocking.portal import Portal
 from tailfin.client.choosing import by_key
+from tailfin.client.errors import UNREACHABLE
+from tailfin.client.producer_options import ProducerKeywords
 from tailfin.client.production import Production
-from tailfin.testing import Cluster
-from tailfin.wire.codes import ResponseCode
+from tailfin.testing import Cluster, until
 
 TOPIC = "T"
 
@@ -30,31 +33,39 @@ class Sender:
     def open(self, topic: str) -> None:
         self.portal.call(self.running.posting.open(topic))
 
-    def send(self, columns: dict[str, pa.Array], tally: Tally | None = None) -> list[tailfin.ReceivedMessage]:
+    def send(self, columns: dict[str, pa.Array]) -> list[tailfin.ReceivedMessage]:
         """Send rows; return everything that is in the topic then."""
-        tally = tally or Tally()
+        tally = Tally()
         stopped = self.running.outbox.post_arrow(pa.record_batch(columns), tally, topic=TOPIC)
         assert stopped is None
         self.running.outbox.flush()
         assert tally.wait(10)
         assert tally.failure is None
-        return self.stored()
+        return self.stored(tally.stored)
 
-    def stored(self) -> list[tailfin.ReceivedMessage]:
+    def stored(self, count: int, topic: str = TOPIC) -> list[tailfin.ReceivedMessage]:
+        """Return the messages of a topic once there are so many."""
         with tailfin.AdminClient(nameserver=self.cluster.namesrv) as admin:
-            return sorted(admin.messages.read(TOPIC), key=lambda each: each.body)
+            until(lambda: len(list(admin.messages.read(topic))) >= count)
+            return sorted(admin.messages.read(topic), key=lambda each: each.body)
+
+
+@contextmanager
+def sending(cluster: Cluster, **keywords: Unpack[ProducerKeywords]) -> Iterator[Sender]:
+    portal = Portal.open()
+    made = producer.Producer("g", nameserver=cluster.namesrv, **keywords)
+    portal.call(made.start())
+    try:
+        yield Sender(portal, made.running, cluster)
+    finally:
+        portal.call(made.stop())
+        portal.close()
 
 
 @pytest.fixture
 def sender(tailfin_cluster: Cluster) -> Iterator[Sender]:
-    portal = Portal.open()
-    made = producer.Producer("g", nameserver=tailfin_cluster.namesrv, compress_over=100_000)
-    portal.call(made.start())
-    try:
-        yield Sender(portal, made.running, tailfin_cluster)
-    finally:
-        portal.call(made.stop())
-        portal.close()
+    with sending(tailfin_cluster) as made:
+        yield made
 
 
 def text(*values: str | None) -> pa.Array:
@@ -97,7 +108,7 @@ def test_a_part_of_a_batch_is_that_part(sender: Sender) -> None:
     assert sender.running.outbox.post_arrow(whole.slice(1, 2), tally, topic=TOPIC) is None
     assert sender.running.outbox.post_arrow(whole, tally, start=3, topic=TOPIC) is None
     sender.running.outbox.flush()
-    assert [(each.body, each.property("n")) for each in sender.stored()] == [
+    assert [(each.body, each.property("n")) for each in sender.stored(3)] == [
         (b"b", "1"),
         (b"c", "2"),
         (b"d", "3"),
@@ -112,15 +123,14 @@ def test_a_row_names_its_topic_or_the_option_does(sender: Sender) -> None:
     assert sender.running.outbox.post_arrow(batch, tally, start=1, topic=TOPIC) is None
     sender.running.outbox.flush()
     assert tally.stored == 2
-    with tailfin.AdminClient(nameserver=sender.cluster.namesrv) as admin:
-        assert [each.body for each in admin.messages.read("Other")] == [b"b"]
+    assert [each.body for each in sender.stored(1, "Other")] == [b"b"]
 
 
 def test_rows_of_a_key_go_to_the_queue_that_producers_choose_in_their_order(sender: Sender) -> None:
     keys = [f"key {number % 7}" for number in range(700)]
-    sender.send({"body": text(*(f"{number:05}" for number in range(700))), "shardingKey": text(*keys)})
+    bodies = text(*(f"{number:05}" for number in range(700)))
+    found = sender.send({"body": bodies, "shardingKey": text(*keys)})
     queues = sender.portal.call(sender.running.queues(TOPIC))
-    found = sender.stored()
     for number, each in enumerate(found):
         assert each.queue == by_key(queues, keys[number])
     for queue in queues:
@@ -148,8 +158,8 @@ def test_a_time_to_deliver_makes_a_row_wait(sender: Sender) -> None:
     assert sender.running.outbox.post_arrow(batch, tally, topic=TOPIC) is None
     sender.running.outbox.flush()
     assert tally.stored == 2
-    assert sender.stored() == []
-    assert sender.cluster.waiting() == 2
+    until(lambda: sender.cluster.waiting() == 2)
+    assert sender.stored(0) == []
 
 
 @pytest.mark.parametrize(
@@ -183,16 +193,18 @@ def test_what_is_no_record_batch_is_refused(sender: Sender) -> None:
             sender.running.outbox.post_arrow(wrong, Tally(), topic=TOPIC)
 
 
-def test_a_failure_is_told_and_ends_the_posting(sender: Sender) -> None:
-    with tailfin.AdminClient(nameserver=sender.cluster.namesrv) as admin:
-        admin.topics.create(TOPIC, perm=4)
-    tally = Tally()
-    batch = pa.record_batch({"body": text(*("x" for _ in range(5)))})
-    assert sender.running.outbox.post_arrow(batch, tally, topic=TOPIC) is None
-    sender.running.outbox.flush()
-    assert tally.failure is not None
-    assert tally.failure[0] == ResponseCode.NO_PERMISSION
-    assert tally.failure[2] == TOPIC
+def test_a_failure_is_told_and_ends_the_posting(tailfin_cluster: Cluster) -> None:
+    with sending(tailfin_cluster, timeout=0.5, retries=0, batch_count=1, stop_timeout=0.1) as sender:
+        tailfin_cluster.faults.kill()
+        tally = Tally()
+        batch = pa.record_batch({"body": text(*("x" for _ in range(5000)))})
+        assert sender.running.outbox.post_arrow(batch, tally, topic=TOPIC, window=10) is None
+        sender.running.outbox.flush()
+        assert tally.failure is not None
+        code, remark, topic, broker, _, tries = tally.failure
+        assert code in UNREACHABLE
+        assert remark
+        assert (topic, broker, tries, tally.stored) == (TOPIC, "broker-a", 1, 0)
 
 
 def test_halves_are_ended_together(sender: Sender) -> None:
@@ -202,14 +214,14 @@ def test_halves_are_ended_together(sender: Sender) -> None:
     outbox, courier = sender.running.outbox, sender.running.network.carrier.courier
     assert outbox.post_arrow(batch, tally, topic=TOPIC, properties=marks, window=16) is None
     outbox.flush()
-    assert sender.stored() == []
+    assert sender.stored(0) == []
     ((broker, topic, handles),) = tally.handles()
     address = sender.running.network.address_of(broker)
     for _ in range(2):
         assert not courier.end_transactions(
             address, handles, group="g", topic=topic, commits=True, id="x", window=16
         )
-    assert [each.body.decode() for each in sender.stored()] == [f"{number:04}" for number in range(500)]
+    assert [each.body.decode() for each in sender.stored(500)] == [f"{number:04}" for number in range(500)]
     unended = courier.end_transactions(address, handles, group="g", topic=topic, commits=False, id="x")
     assert len(unended) == 500
     assert "committed before" in unended[0][3]

@@ -125,7 +125,7 @@ class DecisionLog:
         span = FIRST_SPAN
         while high > low:
             start = max(low, high - span)
-            before, _ = await self._read(queue, start, high)
+            before = await self._read(queue, start, high)
             found = before + found
             if any(record.name.batch < batch for record in before):
                 break
@@ -133,11 +133,11 @@ class DecisionLog:
         return found
 
     async def _read_on(self, queue: Queue, end: int) -> None:
-        records, self._next = await self._read(queue, self._next, end)
-        for record in records:
+        for record in await self._read(queue, self._next, end):
             self._history.take(record)
+        self._next = max(self._next, end)
 
-    async def _read(self, queue: Queue, offset: int, end: int) -> tuple[list[Record], int]:
+    async def _read(self, queue: Queue, offset: int, end: int) -> list[Record]:
         """Return this query's records before an offset that the queue has, or will have in a moment."""
         wanted = subscription(queue.topic, self._tag, now_ms())
         found: list[Record] = []
@@ -166,7 +166,7 @@ class DecisionLog:
             # What was just stored is dispatched in a moment.
             hold = HOLD_S if pulled.next_offset <= offset else 0.0
             offset = max(pulled.next_offset, offset)
-        return found, max(offset, end)
+        return found
 
     async def _append(self, records: list[Record]) -> History:
         queue = await self._opened(may_create=False)
