@@ -94,7 +94,9 @@ def tailfin_broker(spark: SparkSession) -> Iterator[Broker]:
 @pytest.fixture(scope="session")
 def official_broker(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """The official servers."""
-    with clusters.uniform("official", tmp_path_factory.mktemp("official")) as running:
+    # It writes down soon which transactions are ended, and not seconds later.
+    soon = {"transactionOpBatchInterval": 300}
+    with clusters.uniform("official", tmp_path_factory.mktemp("official"), soon) as running:
         yield from _broker("official", running.namesrv, spark)
 
 

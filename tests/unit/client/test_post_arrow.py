@@ -53,7 +53,8 @@ class Sender:
 @contextmanager
 def sending(cluster: Cluster, **keywords: Unpack[ProducerKeywords]) -> Iterator[Sender]:
     portal = Portal.open()
-    made = producer.Producer("g", nameserver=cluster.namesrv, **keywords)
+    keywords["nameserver"] = cluster.namesrv
+    made = producer.Producer("g", **keywords)
     portal.call(made.start())
     try:
         yield Sender(portal, made.running, cluster)

@@ -82,8 +82,11 @@ class Decision:
         """Read what `encode` wrote; raise ValueError when it is no such thing."""
         try:
             fields = json.loads(zlib.decompress(data))
-            halves = tuple(Halves(*each[:2], base64.b64decode(each[2])) for each in fields["halves"])
-            return cls(halves, {name: int(offset) for name, offset in fields["endedFrom"].items()})
+            halves = [
+                Halves(broker, topic, base64.b64decode(handles))
+                for broker, topic, handles in fields["halves"]
+            ]
+            return cls(tuple(halves), {name: int(offset) for name, offset in fields["endedFrom"].items()})
         except (zlib.error, LookupError, TypeError, AttributeError) as error:
             raise ValueError(f"not a decision: {error}") from None
 

@@ -34,7 +34,8 @@ class Line:
         key = os.getpid(), options.group, repr(sorted(keywords.items()))
         if key not in self._started:
             portal = Portal.open()
-            started = producer.Producer(options.group, check=self._fate, **keywords)
+            keywords["check"] = self._fate
+            started = producer.Producer(options.group, **keywords)
             portal.call(started.start())
             self._started[key] = portal, started
         self._portal, self._core = self._started[key]

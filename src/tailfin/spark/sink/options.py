@@ -68,8 +68,7 @@ class SinkOptions(ConnectionOptions):
     def producer_keywords(self) -> ProducerKeywords:
         """Return the options as a producer takes them."""
         compression: Compression = self.compression  # type: ignore[assignment]  # one of its choices
-        return {
-            **self.client_keywords(),
+        keywords: ProducerKeywords = {
             "timeout": self.sendTimeoutMs / 1000,
             "retries": self.retries,
             "linger": self.lingerMs / 1000,
@@ -79,3 +78,6 @@ class SinkOptions(ConnectionOptions):
             "compress_over": self.compressOver,
             "max_message_size": self.maxMessageSize,
         }
+        for name, value in self.client_keywords().items():
+            keywords[name] = value  # type: ignore[literal-required]  # a producer takes all of a client's
+        return keywords

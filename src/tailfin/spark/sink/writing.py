@@ -1,6 +1,6 @@
 """What Spark calls to write: a writer is made for each write or micro-batch, and copied to executors."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -65,7 +65,7 @@ class Sink:
     version: str = tailfin.__version__
 
     @classmethod
-    def of(cls, given: dict[str, str], schema: StructType, *, overwrite: bool, streams: bool) -> "Sink":
+    def of(cls, given: Mapping[str, str], schema: StructType, *, overwrite: bool, streams: bool) -> "Sink":
         """Check what a user wants written, and how.
 
         Raises:
