@@ -1,6 +1,7 @@
 """Topics that are followed: every message once, whatever happens between batches."""
 
 import json
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -8,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.listener import SourceProgress
 
 import tailfin
 from tailfin.spark import Lag, LagListener
-from tailfin.testing import until
+from tailfin.testing import cluster, until
 from tests.spark.conftest import Broker
 
 STEPS_S = 60
@@ -23,9 +24,17 @@ _names = count()
 class Running:
     """A query that writes to memory, and what it has written."""
 
-    def __init__(self, frame: DataFrame, checkpoint: Path, *, once: bool = False) -> None:
+    def __init__(
+        self,
+        frame: DataFrame,
+        checkpoint: Path,
+        *,
+        once: bool = False,
+        hold: threading.Event | None = None,
+    ) -> None:
         self.name = f"stream_{next(_names)}"
         self.spark = frame.sparkSession
+        self._hold = hold
         self.batches: list[int] = []
         self.bodies: list[bytes] = []
         writer = frame.writeStream.foreachBatch(self._take).queryName(self.name)
@@ -37,6 +46,8 @@ class Running:
         found = [bytes(row.body) for row in frame.select("body").collect()]
         self.batches.append(len(found))
         self.bodies += found
+        if self._hold is not None:
+            assert self._hold.wait(STEPS_S)
 
     def read(self, number: int) -> list[bytes]:
         """Wait for so many messages, and return them."""
@@ -184,7 +195,38 @@ def test_a_group_shows_the_progress_of_a_query(broker: Broker, tmp_path: Path) -
             until(lambda: sum(consumer.committed(queue) or 0 for queue in queues) >= 8, STEPS_S)
 
 
-def test_offsets_that_expired_under_a_query_are_named_or_skipped(
+def test_offsets_that_expire_under_a_running_query_are_named_or_skipped(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    with cluster(mappedFileSizeCommitLog=1 << 20) as servers:
+        with tailfin.AdminClient(nameserver=servers.namesrv) as admin:
+            admin.topics.create("expiring", queues=1)
+        store = servers.broker.store
+        count = 0
+        while len(store.log_files()) < 3:
+            store.append("expiring", b"body %05d" % count, keys="x" * 10_000)
+            count += 1
+        options = {"nameServer": servers.namesrv, "topic": "expiring", "startingOffsets": "earliest"}
+        stream = spark.readStream.format("rocketmq").options(**options, maxOffsetsPerTrigger="10")
+
+        expired = threading.Event()
+        query = Running(stream.load(), tmp_path, hold=expired)
+        query.read(10)
+        store.delete_first_log_file(even_if_held=True)
+        store.delete_expired_queue_files()
+        expired.set()
+
+        with pytest.raises(
+            StreamingQueryException, match=r"10 to \d+ in queue 0 of expiring on .*failOnDataLoss"
+        ):
+            query.query.awaitTermination(STEPS_S)
+        skipping = stream.option("failOnDataLoss", "false").load()
+        rest = sorted(all_there_is(skipping, tmp_path).bodies)
+        assert rest
+        assert rest == numbered(len(rest), first=count - len(rest))
+
+
+def test_a_topic_that_was_made_anew_is_a_loss_of_what_stood_in_it(
     tailfin_broker: Broker, tmp_path: Path
 ) -> None:
     topic = tailfin_broker.topic(queues=1)

@@ -85,13 +85,15 @@ def advance(start: Position, there: Mapping[Queue, Ends], rows: int | None, *, f
     known = {**start.offsets, **began}
     back = {queue: ends.end for queue, ends in there.items() if ends.end < known[queue]}
     report([_gone(queue, end, known[queue]) for queue, end in sorted(back.items())], fail=fail)
-    waiting = [QueueRange(*queue, known[queue], ends.end) for queue, ends in there.items()]
+    # What expired is named by whoever plans the batch, and takes no part of its limit.
+    gone = {queue: ends.first for queue, ends in there.items() if ends.first > known[queue]}
+    waiting = [QueueRange(*queue, gone.get(queue, known[queue]), ends.end) for queue, ends in there.items()]
     admitted = admit([part for part in waiting if length(part)], rows)
     if start.initial:
         began = known
-    elif not (began or admitted or back):
+    elif not (began or admitted or back or gone):
         return start
-    return Position({**known, **back, **admitted}, began)
+    return Position({**known, **back, **gone, **admitted}, began)
 
 
 def admit(waiting: Sequence[QueueRange], rows: int | None) -> dict[Queue, int]:

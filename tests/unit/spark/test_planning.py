@@ -145,6 +145,15 @@ def test_a_queue_that_is_not_there_now_keeps_its_place() -> None:
     assert advance(Position({A0: 3, B0: 8}), {A0: Ends(0, 5)}, None, fail=True) == Position({A0: 5, B0: 8})
 
 
+def test_what_expired_takes_no_part_of_a_limit() -> None:
+    start = Position({A0: 10, A1: 0})
+    end = advance(start, {A0: Ends(50, 90), A1: Ends(7, 7)}, 5, fail=False)
+
+    assert end == Position({A0: 55, A1: 7})
+    with pytest.raises(DataLost, match="10 to 49 in queue 0 of t on a; 0 to 6 in queue 1 of t on a"):
+        still_there(between(start, end, {}), {A0: Ends(50, 90), A1: Ends(7, 7)}, fail=True)
+
+
 def test_a_queue_that_goes_back_is_a_loss() -> None:
     start = Position({A0: 10})
     with pytest.raises(DataLost, match="4 to 9 in queue 0 of t on a"):
