@@ -92,6 +92,7 @@ def test_a_query_follows_a_topic_and_goes_on_from_its_checkpoint(broker: Broker,
         assert first.read(10) == numbered(10)
         broker.send(topic, numbered(10, first=10))
         assert first.read(20) == numbered(20)
+        first.query.processAllAvailable()
     broker.send(topic, numbered(10, first=20))
     with running(frame, tmp_path) as second:
         assert second.read(10) == numbered(10, first=20)

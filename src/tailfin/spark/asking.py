@@ -7,6 +7,8 @@ from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
+from tailfin.admin.errors import NotFound
+from tailfin.admin.groups import Groups
 from tailfin.admin.reading import GROUP
 from tailfin.admin.servers import Servers
 from tailfin.admin.topics import Topics
@@ -45,6 +47,7 @@ class Cluster:
     def __init__(self, options: ClientOptions) -> None:
         self._options = options
         self._namespace = self._options.namespace
+        self._groups: set[str] = set()
         self._portal = Portal.open()
         self._network = self._run(self._start())
 
@@ -161,8 +164,25 @@ class Cluster:
 
     def commit(self, group: str, offsets: Offsets) -> None:
         """Note a group's offsets at the brokers; what they do not take is only logged."""
-        kept = RemoteOffsets(self._network, wrap(self._namespace, group))
-        self._run(kept.store({self._wrapped(queue): offset for queue, offset in offsets.items()}))
+        self._run(self._commit(wrap(self._namespace, group), offsets))
+
+    async def _commit(self, group: str, offsets: Offsets) -> None:
+        if group not in self._groups:
+            self._groups.add(group)
+            await self._make(group)
+        kept = RemoteOffsets(self._network, group)
+        await kept.store({self._wrapped(queue): offset for queue, offset in offsets.items()})
+
+    async def _make(self, group: str) -> None:
+        """Make a group that is not there: official brokers keep no offsets for strangers."""
+        servers = Servers(self._network)
+        groups = Groups(servers, Topics(servers))
+        try:
+            await groups.config(group)
+        except NotFound:
+            await groups.create(group)
+        except (ClientError, RemotingError) as error:
+            log.warning("whether there is a group %s is not known: %s", group, error)
 
     def _wrapped(self, queue: Queue) -> Queue:
         return queue._replace(topic=wrap(self._namespace, queue.topic))

@@ -11,9 +11,11 @@ from tailfin.config.setting import ConfigError
 from tailfin.spark.parsing import SparkOptions, option
 
 NO_OPTIONS = (
-    "no option reached the source: Spark passes none from CREATE TABLE ... USING rocketmq; write "
+    "no options: Spark does not hand those of CREATE TABLE ... USING rocketmq to a Python source; write "
     "CREATE TEMP VIEW name USING rocketmq OPTIONS (nameServer 'host:9876', topic 'orders')"
 )
+OF_A_TABLE = "option."
+"""How the options of CREATE TABLE begin while the table is made; later they are not there at all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,8 +39,8 @@ class ConnectionOptions(SparkOptions):
 
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> Self:
-        """Read options; see `SparkOptions.parse`. None at all is an error of its own."""
-        if not given:
+        """Read options; see `SparkOptions.parse`. Those of a table are an error of their own."""
+        if not given or any(name.lower().startswith(OF_A_TABLE) for name in given):
             raise ConfigError(NO_OPTIONS)
         return super().parse(given)
 

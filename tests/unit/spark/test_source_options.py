@@ -43,9 +43,10 @@ def test_options_that_cannot_work_are_refused_with_a_sentence(given: dict[str, s
         parse(**given)
 
 
-def test_no_options_at_all_point_to_temporary_views() -> None:
+@pytest.mark.parametrize("given", [{}, {"option.nameserver": "ns:9876", "option.topic": "orders"}])
+def test_options_of_a_table_point_to_temporary_views(given: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match="CREATE TEMP VIEW name USING rocketmq OPTIONS"):
-        SourceOptions.parse({})
+        SourceOptions.parse(given)
 
 
 def test_options_become_the_keywords_of_clients() -> None:
