@@ -7,7 +7,6 @@ from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
-from tailfin.admin.errors import NotFound
 from tailfin.admin.groups import Groups
 from tailfin.admin.reading import GROUP
 from tailfin.admin.servers import Servers
@@ -178,9 +177,8 @@ class Cluster:
         servers = Servers(self._network)
         groups = Groups(servers, Topics(servers))
         try:
-            await groups.config(group)
-        except NotFound:
-            await groups.create(group)
+            if group not in await groups.list(everything=True):
+                await groups.create(group)
         except (ClientError, RemotingError) as error:
             log.warning("whether there is a group %s is not known: %s", group, error)
 
