@@ -1346,7 +1346,7 @@ def encode_handles(handles: Sequence[tuple[int, int]]) -> bytes:
     """Encode where halves stand: pairs of an offset in the log and one in the queue of halves."""
 
 def decode_handles(handles: bytes) -> list[tuple[int, int]]:
-    """Decode what `encode_handles` or a tally made, in the order of the log; ValueError: it is no such thing."""
+    """Decode what `encode_handles` or a tally made, in the order of the log; ValueError: it is none."""
 
 @final
 class Receipt:
