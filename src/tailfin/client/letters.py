@@ -11,6 +11,7 @@ from tailfin.client.checking import check_batch, check_message, split_batch
 from tailfin.client.choosing import FaultTable, Turns, by_key
 from tailfin.client.errors import UNREACHABLE, MessageRefused, NoRoute
 from tailfin.client.hooks import Hook, Sending, overriding
+from tailfin.client.limits import check_seconds
 from tailfin.client.messages import Message, encoded_size
 from tailfin.client.network import Network
 from tailfin.client.producer_options import ProducerOptions
@@ -36,8 +37,15 @@ class Target:
     def __post_init__(self) -> None:
         if sum(each is not None for each in (self.queue, self.sharding_key, self.select)) > 1:
             raise TypeError("one of queue, sharding_key and select says where a message goes, not several")
-        if self.timeout is not None and not self.timeout > 0:
-            raise ValueError(f"timeout is a number of seconds above 0, not {self.timeout!r}")
+        if self.queue is not None and not isinstance(self.queue, Queue):
+            raise TypeError(
+                "queue is one of producer.queues(topic), or tailfin.Queue(topic, broker, number), "
+                f"not {self.queue!r}"
+            )
+        if self.sharding_key is not None and not isinstance(self.sharding_key, str):
+            raise TypeError(f"sharding_key is text, not {self.sharding_key!r}: make it so by str()")
+        if self.timeout is not None:
+            check_seconds("timeout", self.timeout)
 
     @property
     def is_open(self) -> bool:

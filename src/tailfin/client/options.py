@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from tailfin.client.hooks import Hook
+from tailfin.client.limits import check_seconds
 from tailfin.client.tls import Tls
 from tailfin.config.setting import ConfigError
 from tailfin.remoting.client import split_address
@@ -89,8 +90,7 @@ class ClientOptions:
         if bool(self.access_key) != bool(self.secret_key):
             raise ConfigError("access_key and secret_key belong together: give both, or none")
         for name in _POSITIVE:
-            if not getattr(self, name) > 0:
-                raise ConfigError(f"{name} is a number of seconds above 0, not {getattr(self, name)!r}")
+            check_seconds(name, getattr(self, name))
 
     def nameservers(self, environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
         """Return the name servers' addresses; raise ConfigError when there are none, or not such."""

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from tailfin.broker.names import DEFAULT_TOPIC
 from tailfin.client.checking import MESSAGE_BYTES_MAX
 from tailfin.client.keywords import shared_out
+from tailfin.client.limits import check_seconds, check_whole
 from tailfin.client.options import ClientKeywords, ClientOptions
 from tailfin.client.retrying import RETRY_CODES, RetryPolicy
 from tailfin.config.setting import ConfigError
@@ -78,10 +79,9 @@ class ProducerOptions:
 
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():
-            if not getattr(self, name) >= least:
-                raise ConfigError(f"{name} is at least {least}, not {getattr(self, name)!r}")
-        if not self.timeout > 0:
-            raise ConfigError(f"timeout is a number of seconds above 0, not {self.timeout!r}")
+            check_whole(name, getattr(self, name), least)
+        check_seconds("linger", self.linger, 0)
+        check_seconds("timeout", self.timeout)
         if self.compression not in ("zlib", "lz4", "zstd", "none"):
             raise ConfigError(f"compression is zlib, lz4, zstd or none, not {self.compression!r}")
 
@@ -93,7 +93,6 @@ class ProducerOptions:
 
 _LEAST: dict[str, int] = {
     "retries": 0,
-    "linger": 0,
     "batch_bytes": 1,
     "batch_count": 1,
     "buffer_bytes": 1,

@@ -1,8 +1,6 @@
 """Tailfin's admin client: what an operator does every day, with the official servers and with Tailfin's."""
 
-import time
-from collections.abc import Callable, Iterator
-from typing import TypeVar
+from collections.abc import Iterator
 
 import pytest
 
@@ -13,8 +11,7 @@ from tailfin.wire.codes import Code
 from tailfin.wire.headers.send import SendMessageRequestHeader
 from tests.interop.clients import remoting
 from tests.interop.clients.clusters import Cluster
-
-T = TypeVar("T")
+from tests.unit.admin.scene import eventually
 
 TOPIC, GROUP, LETTERS = "AdminClientTopic", "AdminClientGroup", "AdminClientLetters"
 BROKER = "broker-a"
@@ -57,14 +54,6 @@ def send(cluster: Cluster, number: int) -> str:
     )
     assert answer.header["code"] == 0, answer.header
     return str(answer.header["extFields"]["msgId"])
-
-
-def eventually(condition: Callable[[], T], what: str, seconds: float = 30.0) -> T:
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
-        time.sleep(0.05)
-    return found
 
 
 def test_the_cluster_is_listed(admin: AdminClient, cluster: Cluster) -> None:

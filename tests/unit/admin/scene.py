@@ -68,7 +68,7 @@ def scene(*, brokers: int = 1, **settings: str) -> Iterator[Scene]:
             running.run(talker.client.stop())
 
 
-def eventually(condition: Callable[[], T], what: str, seconds: float = 20.0) -> T:
+def eventually(condition: Callable[[], T], what: str, seconds: float = 30.0) -> T:
     """Wait for something true; return it."""
     deadline = time.monotonic() + seconds
     while not (found := condition()):

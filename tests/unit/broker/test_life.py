@@ -299,6 +299,7 @@ async def test_stop_waits_for_a_file_that_is_being_written(
     await broker.start()
     await asyncio.to_thread(began.wait, 20)
     stopping = asyncio.create_task(broker.stop())
+    # Time to come as far as it can: nothing tells from outside that the stop waits for the file.
     await asyncio.sleep(0.1)
     assert not stopping.done()
     goes_on.set()

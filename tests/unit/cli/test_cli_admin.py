@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
@@ -17,9 +17,7 @@ from tailfin.client.queues import Queue
 from tailfin.client.results import SendStatus
 from tailfin.testing import Cluster, cluster
 from tailfin.wire.bodies.topics import Perm
-from tests.unit.admin.scene import Scene, scene
-
-T = TypeVar("T")
+from tests.unit.admin.scene import Scene, eventually, scene
 
 
 @pytest.fixture(scope="module")
@@ -61,14 +59,6 @@ def refused(running: Scene, capsys: pytest.CaptureFixture[str]) -> Callable[...,
         return printed.err
 
     return run
-
-
-def eventually(condition: Callable[[], T], what: str) -> T:
-    deadline = time.monotonic() + 20
-    while not (found := condition()):
-        assert time.monotonic() < deadline, what
-        time.sleep(0.01)
-    return found
 
 
 def test_topics(

@@ -50,6 +50,24 @@ def test_a_time_of_nothing_is_refused_by_name() -> None:
         ClientOptions(heartbeat_interval=0)
 
 
+@pytest.mark.parametrize(
+    ("make", "options", "said"),
+    [
+        (tailfin.Producer, {"timeout": "3"}, "timeout is a number of seconds above 0, not '3'"),
+        (tailfin.Producer, {"linger": -1}, "linger is a number of seconds of at least 0, not -1"),
+        (tailfin.Producer, {"retries": 1.5}, "retries is a whole number of at least 0, not 1.5"),
+        (tailfin.PushConsumer, {"suspend": 60}, "suspend is a number of seconds from 0.01 to 30, not 60"),
+        (tailfin.PushConsumer, {"queue_bytes": 0}, "queue_bytes is a whole number from 1 to 1099511627776"),
+        (tailfin.PushConsumer, {"request_timeout": "3"}, "request_timeout is a number of seconds above 0"),
+    ],
+)
+def test_a_number_that_cannot_work_is_refused_by_name(
+    make: Callable[..., object], options: dict[str, object], said: str
+) -> None:
+    with pytest.raises(ConfigError, match=said):
+        make("group", nameserver="a:1", **options)
+
+
 def test_tls_checks_names_unless_told_otherwise() -> None:
     assert ClientOptions().tls_settings() is None
     settings = ClientOptions(tls=True).tls_settings()

@@ -4,24 +4,21 @@ import subprocess
 import sys
 
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from tailfin import Message, Queue, aio
 from tailfin.client.errors import SendTimeout
 from tailfin.client.hooks import Consuming
+from tailfin.otel import OpenTelemetry
 from tailfin.testing import cluster
 from tests.unit.client.reading import received, stored
 from tests.unit.loops import in_loop, until
 
-sdk = pytest.importorskip("opentelemetry.sdk.trace", reason="an extra")
-
 
 def test_a_send_and_its_handler_are_one_trace() -> None:
-    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-
-    from tailfin.otel import OpenTelemetry
-
-    exporter, provider = InMemorySpanExporter(), sdk.TracerProvider()
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     hook = OpenTelemetry(provider)
 

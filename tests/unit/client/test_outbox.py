@@ -262,6 +262,7 @@ def test_a_refused_parcel_waits_for_a_decision(running: Cluster, carrying: Couri
     parcel = failed(carrying)
     box.give_up(parcel)
     assert ended(given_up).code == parcel.code
+    assert box.flush(20.0)
     assert box.pending() == 0
 
 
@@ -276,7 +277,9 @@ def test_the_failure_of_a_send_is_its_answer_and_can_be_tried_again(
     assert carrying.take() == []
     assert box.retry(receipt.parcel, address, broker, 1, 3000)
     assert ended(receipt).code == 0
-    assert (receipt.message_id, receipt.queue_id, box.pending()) == (message_id, 1, 0)
+    assert (receipt.message_id, receipt.queue_id) == (message_id, 1)
+    assert box.flush(20.0)
+    assert box.pending() == 0
 
 
 def test_a_request_that_is_lost_times_out(running: Cluster, carrying: Courier) -> None:
@@ -386,8 +389,6 @@ def test_a_message_shows_what_it_was_made_of() -> None:
         keys=("a", "b"),
         properties={"p": "q"},
         flag=3,
-        delay_level=4,
-        delay=timedelta(seconds=1.5),
         deliver_at=moment,
         sharding_key="s",
         wait=False,
@@ -397,8 +398,6 @@ def test_a_message_shows_what_it_was_made_of() -> None:
         "p": "q",
         "TAGS": "t",
         "KEYS": "a b",
-        "DELAY": "4",
-        "TIMER_DELAY_MS": "1500",
         "TIMER_DELIVER_MS": str(int(moment.timestamp() * 1000)),
         "__SHARDINGKEY": "s",
     }
@@ -409,9 +408,8 @@ def test_a_message_shows_what_it_was_made_of() -> None:
         "t",
         ["a", "b"],
     )
-    assert (message.delay_level, message.delay, message.sharding_key, message.wait) == (4, 1.5, "s", False)
-    assert message.deliver_at == 1_767_225_600_000
-    message.tags = message.delay = message.deliver_at = message.delay_level = message.keys = None
+    assert (message.sharding_key, message.wait, message.deliver_at) == ("s", False, 1_767_225_600_000)
+    message.tags = message.deliver_at = message.keys = None
     message.wait, message.sharding_key, message.body, message.topic = True, "r", b"y", "U"
     assert message.properties == {"WAIT": "true", "p": "q", "__SHARDINGKEY": "r"}
     assert (message.body, message.topic) == (b"y", "U")
@@ -419,12 +417,33 @@ def test_a_message_shows_what_it_was_made_of() -> None:
     assert "more" in repr(message)
 
 
+def test_one_of_three_ways_says_when_a_message_is_delivered() -> None:
+    by_level = Message("T", b"x", delay_level=4)
+    assert (by_level.delay_level, by_level.properties["DELAY"]) == (4, "4")
+    with pytest.raises(ValueError, match="delay_level is set, so set it to None before"):
+        by_level.delay = 1.5
+    by_level.delay_level = None
+    by_level.delay = timedelta(seconds=1.5)
+    assert (by_level.delay, by_level.properties["TIMER_DELAY_MS"]) == (1.5, "1500")
+    by_level.delay = 2
+    assert by_level.delay == 2.0
+    for changes in ({"delay_level": 1}, {"deliver_at": 1}):
+        with pytest.raises(ValueError, match="one of delay_level, delay and deliver_at says when"):
+            Message("T", b"x", delay=5, **changes)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("make", "error", "said"),
     [
         (lambda: Message("T", "text"), TypeError, "text.encode"),  # type: ignore[arg-type]
         (lambda: Message(7, b"x"), TypeError, "topic"),  # type: ignore[arg-type]
-        (lambda: Message("T", b"x", delay=float("nan")), ValueError, "no possible time"),
+        (lambda: Message("T", b"x", delay=float("nan")), ValueError, "number of seconds, 0 or more, .* nan"),
+        (lambda: Message("T", b"x", delay=-5), ValueError, "number of seconds, 0 or more, .* not -5"),
+        (lambda: Message("T", b"x", delay="5"), ValueError, "or a timedelta, not '5'"),  # type: ignore[arg-type]
+        (lambda: Message("T", b"x", delay_level=-1), ValueError, "from 1 on, or 0 for none, not -1"),
+        (lambda: Message("T", b"x", deliver_at="soon"), ValueError, "is a datetime, or .* not 'soon'"),  # type: ignore[arg-type]
+        (lambda: Message("T", b"x", tag="t"), TypeError, "no 'tag': did you mean 'tags'"),  # type: ignore[call-arg]
+        (lambda: Message("T", b"x", q="t"), TypeError, r"no 'q': give it as one of properties"),  # type: ignore[call-arg]
         (lambda: Message("T", b"x", keys=[1]), TypeError, "str"),  # type: ignore[list-item]
     ],
 )

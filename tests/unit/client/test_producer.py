@@ -111,6 +111,12 @@ async def test_what_cannot_be_sent_is_refused_before_anything_travels() -> None:
             )
         with pytest.raises(ValueError, match="timeout is a number of seconds above 0"):
             await producer.send(Message("T", b"x"), timeout=0)
+        with pytest.raises(ValueError, match="timeout is a number of seconds above 0, not '3'"):
+            await producer.send(Message("T", b"x"), timeout="3")  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match=r"queue is one of producer\.queues\(topic\), or .* not 3"):
+            await producer.send(Message("T", b"x"), queue=3)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="sharding_key is text, not 7: make it so by str"):
+            await producer.send(Message("T", b"x"), sharding_key=7)  # type: ignore[arg-type]
 
 
 def test_a_selector_that_returns_something_else_is_told_so(running: Cluster) -> None:
@@ -127,7 +133,7 @@ def test_a_selector_that_returns_something_else_is_told_so(running: Cluster) -> 
     ("keywords", "error", "text"),
     [
         ({"nameserver": ""}, ConfigError, "no name server"),
-        ({"retries": -1}, ConfigError, "retries is at least 0, not -1"),
+        ({"retries": -1}, ConfigError, "retries is a whole number of at least 0, not -1"),
         ({"compression": "rar"}, ConfigError, "compression is zlib, lz4, zstd or none"),
         ({"timeout": 0}, ConfigError, "timeout is a number of seconds above 0"),
         ({"tiemout": 3}, TypeError, "tiemout"),

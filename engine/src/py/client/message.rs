@@ -7,6 +7,25 @@ use pyo3::types::{PyByteArray, PyBytes, PyDict, PyMemoryView, PyString};
 
 use crate::client::outbox::{Draft, Unsendable};
 
+/// Properties that say when a message is delivered.
+const LEVEL: &str = "DELAY";
+const AFTER: &str = "TIMER_DELAY_MS";
+const AT: &str = "TIMER_DELIVER_MS";
+
+const KEYWORDS: [&str; 11] = [
+    "topic",
+    "body",
+    "tags",
+    "keys",
+    "properties",
+    "flag",
+    "delay_level",
+    "delay",
+    "deliver_at",
+    "sharding_key",
+    "wait",
+];
+
 impl From<Unsendable> for PyErr {
     fn from(error: Unsendable) -> Self {
         PyValueError::new_err(error.to_string())
@@ -33,8 +52,9 @@ impl OutgoingMessage {
     #[new]
     #[pyo3(signature = (
         topic, body, *, tags=None, keys=None, properties=None, flag=0, delay_level=None, delay=None,
-        deliver_at=None, sharding_key=None, wait=true
-    ))]
+        deliver_at=None, sharding_key=None, wait=true, **unknown
+    ), text_signature = "(topic, body, *, tags=None, keys=None, properties=None, flag=0, delay_level=None, \
+        delay=None, deliver_at=None, sharding_key=None, wait=True)")]
     #[allow(clippy::too_many_arguments)] // the user's keywords
     fn new(
         py: Python<'_>,
@@ -49,7 +69,11 @@ impl OutgoingMessage {
         deliver_at: Option<&Bound<'_, PyAny>>,
         sharding_key: Option<&Bound<'_, PyString>>,
         wait: bool,
+        unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
+        if let Some(unknown) = unknown {
+            return Err(no_such_keyword(unknown)?);
+        }
         let mut message = Self { topic, body: bytes(body)?, flag, waits: wait, properties: None };
         if let Some(properties) = properties {
             message.properties(py)?.update(properties.cast()?)?;
@@ -129,38 +153,63 @@ impl OutgoingMessage {
 
     #[getter]
     fn delay_level(&self, py: Python<'_>) -> PyResult<Option<i64>> {
-        self.number(py, intern!(py, "DELAY"))
+        self.number(py, intern!(py, LEVEL))
     }
 
     #[setter]
     fn set_delay_level(&mut self, py: Python<'_>, level: Option<i64>) -> PyResult<()> {
-        self.put(py, intern!(py, "DELAY"), level.map(|level| level.to_string()))
+        if let Some(level) = level {
+            self.only(py, LEVEL)?;
+            if level < 0 {
+                return Err(PyValueError::new_err(format!(
+                    "delay_level is one of the broker's levels, from 1 on, or 0 for none, not {level}"
+                )));
+            }
+        }
+        self.put(py, intern!(py, LEVEL), level.map(|level| level.to_string()))
     }
 
     /// Seconds.
     #[getter]
     #[allow(clippy::cast_precision_loss)] // delays stay far below 2^52 ms
     fn delay(&self, py: Python<'_>) -> PyResult<Option<f64>> {
-        Ok(self.number(py, intern!(py, "TIMER_DELAY_MS"))?.map(|ms| ms as f64 / 1e3))
+        Ok(self.number(py, intern!(py, AFTER))?.map(|ms| ms as f64 / 1e3))
     }
 
     #[setter]
     fn set_delay(&mut self, py: Python<'_>, delay: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        let ms = delay.map(|delay| millis(delay, "total_seconds")).transpose()?;
-        self.put(py, intern!(py, "TIMER_DELAY_MS"), ms.map(|ms| ms.to_string()))
+        let ms = delay.map(|delay| {
+            self.only(py, AFTER)?;
+            match millis(delay, "total_seconds") {
+                Some(ms) if ms >= 0 => Ok(ms),
+                _ => Err(PyValueError::new_err(format!(
+                    "delay is a number of seconds, 0 or more, or a timedelta, not {}",
+                    delay.repr()?
+                ))),
+            }
+        });
+        self.put(py, intern!(py, AFTER), ms.transpose()?.map(|ms| ms.to_string()))
     }
 
     /// Milliseconds since the epoch.
     #[getter]
     fn deliver_at(&self, py: Python<'_>) -> PyResult<Option<i64>> {
-        self.number(py, intern!(py, "TIMER_DELIVER_MS"))
+        self.number(py, intern!(py, AT))
     }
 
     #[setter]
     fn set_deliver_at(&mut self, py: Python<'_>, moment: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        let ms =
-            moment.map(|moment| moment.extract().or_else(|_| millis(moment, "timestamp"))).transpose()?;
-        self.put(py, intern!(py, "TIMER_DELIVER_MS"), ms.map(|ms: i64| ms.to_string()))
+        let ms = moment.map(|moment| {
+            self.only(py, AT)?;
+            match moment.extract::<i64>().ok().or_else(|| millis(moment, "timestamp")) {
+                Some(ms) => Ok(ms),
+                None => Err(PyValueError::new_err(format!(
+                    "deliver_at is a datetime, or a number of milliseconds since 1970, not {}",
+                    moment.repr()?
+                ))),
+            }
+        });
+        self.put(py, intern!(py, AT), ms.transpose()?.map(|ms| ms.to_string()))
     }
 
     #[getter]
@@ -221,6 +270,21 @@ impl OutgoingMessage {
         Ok(draft)
     }
 
+    /// Refuse one way to say when a message is delivered while another is set.
+    fn only(&self, py: Python<'_>, own: &str) -> PyResult<()> {
+        let Some(properties) = &self.properties else { return Ok(()) };
+        let properties = properties.bind(py);
+        for (property, name) in [(LEVEL, "delay_level"), (AFTER, "delay"), (AT, "deliver_at")] {
+            if property != own && properties.contains(property)? {
+                return Err(PyValueError::new_err(format!(
+                    "one of delay_level, delay and deliver_at says when a message is delivered: {name} is set, \
+                     so set it to None before you set another"
+                )));
+            }
+        }
+        Ok(())
+    }
+
     fn set<'py, V: IntoPyObject<'py>>(
         &mut self,
         py: Python<'py>,
@@ -272,14 +336,23 @@ fn bytes(body: &Bound<'_, PyAny>) -> PyResult<Py<PyBytes>> {
     Err(PyTypeError::new_err(format!("a body is bytes, not {kind}; text is made bytes by text.encode()")))
 }
 
-/// Seconds, or an object with a method that says them, as milliseconds.
-fn millis(value: &Bound<'_, PyAny>, method: &str) -> PyResult<i64> {
-    let seconds: f64 = match value.getattr_opt(method)? {
-        Some(method) => method.call0()?.extract()?,
-        None => value.extract()?,
+/// Seconds, or an object with a method that says them, as milliseconds; None for anything else.
+fn millis(value: &Bound<'_, PyAny>, method: &str) -> Option<i64> {
+    let seconds: f64 = match value.getattr_opt(method).ok()? {
+        Some(method) => method.call0().ok()?.extract().ok()?,
+        None => value.extract().ok()?,
     };
-    if !seconds.is_finite() {
-        return Err(PyValueError::new_err(format!("{seconds} is no possible time in seconds")));
-    }
-    Ok((seconds * 1e3).round() as i64)
+    seconds.is_finite().then(|| (seconds * 1e3).round() as i64)
+}
+
+/// What to say to a keyword that a message does not have: the nearest one that it has.
+fn no_such_keyword(unknown: &Bound<'_, PyDict>) -> PyResult<PyErr> {
+    let py = unknown.py();
+    let name = unknown.keys().get_item(0)?;
+    let nearest = py.import("difflib")?.call_method1("get_close_matches", (&name, KEYWORDS, 1))?;
+    let hint = match nearest.get_item(0) {
+        Ok(nearest) => format!("did you mean {}?", nearest.repr()?),
+        Err(_) => "give it as one of properties={...}".to_owned(),
+    };
+    Ok(PyTypeError::new_err(format!("a message has no {}: {hint}", name.repr()?)))
 }

@@ -7,9 +7,9 @@ from tailfin.client.consuming.offsets import OffsetStore
 from tailfin.client.consuming.settings import ReadKeywords, ReadSettings
 from tailfin.client.consuming.starting import ConsumeFrom, check_consume_from
 from tailfin.client.keywords import shared_out
+from tailfin.client.limits import check_seconds, check_whole
 from tailfin.client.options import ClientOptions
 from tailfin.client.rebalance import Averagely, Strategy
-from tailfin.config.setting import ConfigError
 
 
 class PushKeywords(ReadKeywords, total=False):
@@ -61,16 +61,11 @@ class PushOptions:
 
     def __post_init__(self) -> None:
         check_consume_from(self.consume_from)
-        if not 1 <= self.batch_size <= 1024:
-            raise ConfigError(f"batch_size is 1 to 1024, not {self.batch_size!r}")
-        if not 1 <= self.concurrency <= 1000:
-            raise ConfigError(f"concurrency is 1 to 1000, not {self.concurrency!r}")
-        if self.max_reconsume_times < -1:
-            raise ConfigError(f"max_reconsume_times is -1 or more, not {self.max_reconsume_times!r}")
-        if not self.consume_timeout > 0:
-            raise ConfigError(f"consume_timeout is a number of seconds above 0, not {self.consume_timeout!r}")
-        if not 0.01 <= self.suspend <= 30.0:
-            raise ConfigError(f"suspend is 0.01 to 30 seconds, not {self.suspend!r}")
+        check_whole("batch_size", self.batch_size, 1, 1024)
+        check_whole("concurrency", self.concurrency, 1, 1000)
+        check_whole("max_reconsume_times", self.max_reconsume_times, -1)
+        check_seconds("consume_timeout", self.consume_timeout)
+        check_seconds("suspend", self.suspend, 0.01, 30)
 
     @property
     def retries_max(self) -> int:

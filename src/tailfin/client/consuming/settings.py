@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from os import PathLike
 
+from tailfin.client.limits import check_seconds, check_whole
 from tailfin.client.options import ClientKeywords
 from tailfin.config.setting import ConfigError
 
@@ -60,15 +61,14 @@ class ReadSettings:
     offsets_folder: str | PathLike[str] | None = None
 
     def __post_init__(self) -> None:
-        _within("pull_batch", self.pull_batch, 1, 1024)
-        _within("queue_messages", self.queue_messages, 1, 65535)
-        _within("queue_bytes", self.queue_bytes, 1, 1 << 40)
-        _within("pull_bytes", self.pull_bytes, 1, 1 << 30)
+        check_whole("pull_batch", self.pull_batch, 1, 1024)
+        check_whole("queue_messages", self.queue_messages, 1, 65535)
+        check_whole("queue_bytes", self.queue_bytes, 1, 1 << 40)
+        check_whole("pull_bytes", self.pull_bytes, 1, 1 << 30)
         if self.queue_span is not None:
-            _within("queue_span", self.queue_span, 1, 65535)
+            check_whole("queue_span", self.queue_span, 1, 65535)
         for name in _SECONDS:
-            if not getattr(self, name) > 0:
-                raise ConfigError(f"{name} is a number of seconds above 0, not {getattr(self, name)!r}")
+            check_seconds(name, getattr(self, name))
         if self.pull_timeout <= self.pull_hold:
             raise ConfigError(
                 f"pull_timeout={self.pull_timeout:g} has to be longer than pull_hold={self.pull_hold:g}: "
@@ -85,8 +85,3 @@ _SECONDS = (
     "rebalance_interval",
     "lock_interval",
 )
-
-
-def _within(name: str, value: int, least: int, most: int) -> None:
-    if not least <= value <= most:
-        raise ConfigError(f"{name} is {least} to {most}, not {value!r}")
