@@ -141,7 +141,7 @@ class Posting:
         elif code in ROUTE_CODES:
             self._network.look_for_routes()
         left = self._seconds - parcel.age
-        if self._policy.judge(code, parcel.tries) is Verdict.RETRY and left > 0:
+        if self._policy.judge(code, parcel.tries, parcel.remark) is Verdict.RETRY and left > 0:
             try:
                 queue = (
                     Queue(parcel.topic, parcel.broker, parcel.queue_id)

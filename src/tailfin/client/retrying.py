@@ -39,6 +39,15 @@ ROUTE_CODES = frozenset(
 """Refusals of a broker whose route has changed, perhaps."""
 
 
+def refuses_the_sender(code: int, remark: str) -> bool:
+    """Whether a broker refuses whoever sends, and not what or where to: no other try would change that."""
+    if code == ResponseCode.NO_PERMISSION:
+        # Of a topic or a broker that takes no messages it says that sending "is forbidden".
+        return bool(remark) and "forbidden" not in remark
+    # Brokers of generation 4 have no code of its own for it.
+    return code == ResponseCode.SYSTEM_ERROR and "AclException" in remark
+
+
 class Verdict(Enum):
     """What follows a try."""
 
@@ -61,10 +70,12 @@ class RetryPolicy:
     codes: Collection[int] = RETRY_CODES
     unless_ok: bool = False
 
-    def judge(self, code: int, tries_made: int) -> Verdict:
-        """Say what follows a try that ended with this code."""
+    def judge(self, code: int, tries_made: int, remark: str = "") -> Verdict:
+        """Say what follows a try that ended with this code and remark."""
         if code == ResponseCode.SUCCESS or (code in STORED and not self.unless_ok):
             return Verdict.DONE
+        if refuses_the_sender(code, remark):
+            return Verdict.FAIL
         if tries_made < self.tries and (code in self.codes or code in UNREACHABLE or code in STORED):
             return Verdict.RETRY
         return Verdict.DONE if code in STORED else Verdict.FAIL
@@ -130,7 +141,7 @@ def send_flow(
         queue = choose(last_broker)
         pause = pause_before(last_code, queue.broker == last_broker, deadline - now, tries_left)
         ended = yield Try(queue, share_of(deadline - now - pause, tries_left), pause)
-        verdict = policy.judge(ended.code, tries_made)
+        verdict = policy.judge(ended.code, tries_made, ended.remark)
         if verdict is Verdict.DONE:
             return
         now, last_broker, last_code = ended.now, queue.broker, ended.code
@@ -149,13 +160,16 @@ def failure(ended: Ended, queue: Queue, tries: int, seconds: float) -> SendFaile
         )
         return SendTimeout(text, code=ended.code, tries=tries)
     text = f"topic {queue.topic!r}: not sent, tried {often}, last at broker {queue.broker}: {why}"
-    if advice := _ADVICE.get(ended.code):
+    advice = _ADVICE.get(ended.code)
+    if refuses_the_sender(ended.code, ended.remark):
+        advice = "check access_key and secret_key, and what their account may do"
+    if advice:
         text += f"; {advice}"
     return SendFailed(text, code=ended.code, tries=tries)
 
 
 _ADVICE: dict[int, str] = {
-    ResponseCode.NO_PERMISSION: "the topic or its broker takes no messages, or the access key may not send",
+    ResponseCode.NO_PERMISSION: "the topic or its broker takes no messages",
     ResponseCode.TOPIC_NOT_EXIST: "create the topic, or let brokers do it (autoCreateTopicEnable)",
     ResponseCode.SYSTEM_BUSY: "the broker cannot follow: send more slowly, or add brokers",
     ResponseCode.RPC_SEND_TO_CHANNEL_FAILED: "is the broker running, and can this host reach that address?",

@@ -61,14 +61,13 @@ def topic(guarded: Cluster) -> str:
 def test_a_stranger_is_told_why_nothing_is_sent(
     guarded: Cluster, topic: str, keys: dict[str, Any], reason: str
 ) -> None:
-    with tailfin.Producer(
-        fresh("strangers"), nameserver=guarded.namesrv, timeout=20.0, retries=0, **keys
-    ) as producer:
-        with pytest.raises(tailfin.SendFailed, match=reason):
+    with tailfin.Producer(fresh("strangers"), nameserver=guarded.namesrv, timeout=20.0, **keys) as producer:
+        with pytest.raises(tailfin.SendFailed, match=reason) as sent:
             producer.send(scenes.message(topic, 1))
         receipt = producer.send_soon(scenes.message(topic, 2))
-        with pytest.raises(tailfin.SendFailed, match=reason):
+        with pytest.raises(tailfin.SendFailed, match=reason) as posted:
             receipt.result(30.0)
+        assert (sent.value.tries, posted.value.tries) == (1, 1)
 
 
 @STRANGERS

@@ -138,6 +138,11 @@ def test_the_slave_is_read_while_the_master_is_gone(tmp_path: Path, loop: asynci
         with awaited.lite(fresh("newcomers"), **LOOKS_OFTEN, **subscribed) as newcomer:
             wait_polled(newcomer, newly, BEFORE)
         assert_all(newly, first)
+        wait_until(
+            lambda: offsets(slave, QUERY_CONSUMER_OFFSET, topic, consumerGroup=pushing) == BEFORE,
+            "the group's offsets at the slave",
+            WAIT_S,
+        )
 
         pair.start_master()
         then = [scenes.message(topic, BEFORE + number) for number in range(AFTER)]

@@ -33,6 +33,27 @@ def test_what_another_broker_might_take_is_tried_again_until_all_tries_are_made(
     assert [THREE.judge(code, made) for made in (1, 2, 3)] == [Verdict.RETRY, Verdict.RETRY, Verdict.FAIL]
 
 
+def test_a_topic_that_one_broker_does_not_take_is_tried_at_another() -> None:
+    assert THREE.judge(R.NO_PERMISSION, 1, "the topic[T] sending message is forbidden") is Verdict.RETRY
+
+
+@pytest.mark.parametrize(
+    ("code", "remark"),
+    [
+        (R.SYSTEM_ERROR, "org.apache.rocketmq.acl.common.AclException: No accessKey is configured, validate"),
+        (R.NO_PERMISSION, "User:nobody is not found."),
+        (
+            R.NO_PERMISSION,
+            "User:vendor has no permission to access Topic:T from 10.0.0.1, no matched policies.",
+        ),
+    ],
+)
+def test_who_may_not_send_is_told_at_once(code: int, remark: str) -> None:
+    assert THREE.judge(code, 1, remark) is Verdict.FAIL
+    with pytest.raises(SendFailed, match=r"tried once.*check access_key and secret_key"):
+        run([Ended(code, remark, 100.1)])
+
+
 @pytest.mark.parametrize("code", [R.MESSAGE_ILLEGAL, R.REQUEST_CODE_NOT_SUPPORTED, 4711])
 def test_what_every_broker_would_refuse_is_not_tried_again(code: int) -> None:
     assert THREE.judge(code, 1) is Verdict.FAIL

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,7 @@ log = logging.getLogger("tailfin.client")
 
 
 LOCK_RETRY_S = 1.0
+LAST_COMMIT_S = 1.0
 
 
 class Group:
@@ -164,9 +166,10 @@ class Group:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self.readings.stop_reading()
 
-    async def leave(self) -> None:
-        """Commit, give the locks back, and say goodbye."""
-        await self.readings.stop()
+    async def leave(self, deadline: float) -> None:
+        """Commit until then (monotonic seconds), give the locks back, and say goodbye."""
+        # Handlers that took all the time do not cost those that ended their offsets.
+        await self.readings.stop(max(deadline - time.monotonic(), LAST_COMMIT_S))
         await self.network.leave(self)
         await self.network.stop()
 

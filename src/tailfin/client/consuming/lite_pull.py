@@ -120,6 +120,7 @@ class LitePullConsumer:
         group, self._group = self._group, None
         if group is None:
             return
+        deadline = time.monotonic() + self._client.stop_timeout
         self._ready.set()
         await group.stop_taking()
         if not done:
@@ -127,7 +128,7 @@ class LitePullConsumer:
             for _, portion in self._given:
                 portion.take_back()
         self._settle()
-        await group.leave()
+        await group.leave(deadline)
 
     # What to read
 

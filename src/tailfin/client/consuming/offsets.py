@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from tailfin.client.errors import ClientError
+from tailfin.client.errors import ClientError, got_no_answer
 from tailfin.client.network import Network
 from tailfin.client.queues import Queue
+from tailfin.client.routes import MASTER
 from tailfin.config.files import backup_of, replace_file
 from tailfin.wire.bodies.common import MessageQueue
 from tailfin.wire.body import Body, body
@@ -38,11 +39,16 @@ class OffsetStore(Protocol):
 
 
 class RemoteOffsets:
-    """Offsets on the brokers that have the queues, as clustering groups share them."""
+    """Offsets on the brokers that have the queues, as clustering groups share them.
+
+    While a master is away its slave takes them, as it does from Java's clients: members that start meanwhile
+    begin there. The slave drops them when the master is back, so they count as kept when the master has them.
+    """
 
     def __init__(self, network: Network, group: str) -> None:
         self._network = network
         self._group = group
+        self._away: set[str] = set()
 
     async def load(self) -> None:
         """Nothing to do: brokers are asked when a queue is taken."""
@@ -69,12 +75,15 @@ class RemoteOffsets:
 
     async def store(self, offsets: Mapping[Queue, int]) -> dict[Queue, int]:
         """Tell each broker its queues' offsets, and wait until it has them."""
-        outcomes = await asyncio.gather(*(self._tell(queue, offset) for queue, offset in offsets.items()))
+        outcomes = await asyncio.gather(
+            *(self._has_master(queue, offset) for queue, offset in offsets.items())
+        )
         return {
             queue: offset for (queue, offset), kept in zip(offsets.items(), outcomes, strict=True) if kept
         }
 
-    async def _tell(self, queue: Queue, offset: int) -> bool:
+    async def tell(self, queue: Queue, offset: int) -> int:
+        """Tell the master of a queue's broker, or a slave if it does not answer; return whose id took it."""
         header = UpdateConsumerOffsetRequestHeader(
             consumer_group=self._group,
             topic=queue.topic,
@@ -82,15 +91,41 @@ class RemoteOffsets:
             commit_offset=offset,
             bname=queue.broker,
         )
+        broker_id, address = self._network.master_or_slave(queue.broker)
         try:
-            address = self._network.address_of(queue.broker)
             await self._network.call(address, Code.UPDATE_CONSUMER_OFFSET, header=header)
+        except RemotingError as error:
+            other_id, other = self._network.master_or_slave(queue.broker)
+            if other == address or not got_no_answer(error):
+                raise
+            await self._network.call(other, Code.UPDATE_CONSUMER_OFFSET, header=header)
+            return other_id
+        return broker_id
+
+    async def _has_master(self, queue: Queue, offset: int) -> bool:
+        try:
+            told = await self.tell(queue, offset)
         except (RemotingError, ClientError) as error:
-            log.warning(
-                "offset %d of group %s on %s is not committed yet: %s", offset, self._group, queue, error
-            )
+            self._note_away(queue.broker, f"none of it takes them: {error}")
             return False
+        if told != MASTER:
+            self._note_away(queue.broker, f"its slave {told} keeps them meanwhile")
+            return False
+        if queue.broker in self._away:
+            self._away.discard(queue.broker)
+            log.info("broker %s has the offsets of group %s again", queue.broker, self._group)
         return True
+
+    def _note_away(self, broker: str, reason: str) -> None:
+        level = logging.DEBUG if broker in self._away else logging.WARNING
+        self._away.add(broker)
+        log.log(
+            level,
+            "the master of broker %s does not take the offsets of group %s, %s; it is told again and again",
+            broker,
+            self._group,
+            reason,
+        )
 
 
 @body

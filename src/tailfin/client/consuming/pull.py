@@ -160,9 +160,7 @@ class PullConsumer:
 
     async def commit(self, queue: Queue, offset: int) -> None:
         """Set the group's offset of a queue."""
-        wrapped = await self._known(queue)
-        if not await RemoteOffsets(self._running(), self._group).store({wrapped: offset}):
-            raise ClientError(f"offset {offset} of {queue} could not be committed; the log says why")
+        await RemoteOffsets(self._running(), self._group).tell(await self._known(queue), offset)
 
     async def first_offset(self, queue: Queue) -> int:
         """Return the offset of a queue's first message."""

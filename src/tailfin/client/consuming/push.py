@@ -251,7 +251,7 @@ class _Running:
         await self.failures.stop(max(deadline - time.monotonic(), 0.1))
         if self._trace:
             await self._trace.stop()
-        await self.group.leave()
+        await self.group.leave(deadline)
 
     async def resubscribe(self, topic: str, expression: Expression | None) -> None:
         self.group.unsubscribe(topic)

@@ -1,6 +1,7 @@
 """The queues that a consumer reads: taken, read ahead, given up."""
 
 import asyncio
+import contextlib
 import logging
 import threading
 import time
@@ -170,10 +171,14 @@ class Readings:
         for reading in self:
             self._close(reading)
 
-    async def stop(self) -> None:
-        """Commit what is done, and give everything up."""
+    async def stop(self, seconds: float) -> None:
+        """Commit what is done, within so many seconds, and give everything up."""
         if self._auto_commit:
-            await self.commit()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self.commit()
+            if untold := self.offsets.untold():
+                log.warning("some messages of %s come again: their offsets are not kept", sorted(untold))
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
