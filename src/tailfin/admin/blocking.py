@@ -3,12 +3,10 @@
 import asyncio
 import functools
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
-from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, Unpack
 
 from tailfin.admin import client, cluster, connections, dead_letters, groups, messages, offsets, stats, topics
-from tailfin.client.blocking.portal import Portal
-from tailfin.client.errors import ClientStopped
+from tailfin.client.blocking.face import Face
 from tailfin.client.options import ClientKeywords
 
 P = ParamSpec("P")
@@ -18,12 +16,12 @@ N = TypeVar("N")
 _END = object()
 
 
-class Face(Generic[N]):
+class Noun(Generic[N]):
     """One of the admin client's nouns, without `await`."""
 
     def __init__(self, client: "AdminClient", noun: N) -> None:
         self._client = client
-        self._noun = noun
+        self._core = noun
 
 
 class Waiting(Generic[N, P, R]):
@@ -33,10 +31,10 @@ class Waiting(Generic[N, P, R]):
         self._method = method
         self.__doc__ = method.__doc__
 
-    def __get__(self, face: Face[N], owner: type[Face[N]]) -> Callable[P, R]:
+    def __get__(self, noun: Noun[N], owner: type[Noun[N]]) -> Callable[P, R]:
         @functools.wraps(self._method)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            return face._client._portal.call(self._method(face._noun, *args, **kwargs))
+            return noun._client._call(self._method(noun._core, *args, **kwargs))
 
         return call
 
@@ -48,16 +46,16 @@ class Iterating(Generic[N, P, R]):
         self._method = method
         self.__doc__ = method.__doc__
 
-    def __get__(self, face: Face[N], owner: type[Face[N]]) -> Callable[P, Iterator[R]]:
+    def __get__(self, noun: Noun[N], owner: type[Noun[N]]) -> Callable[P, Iterator[R]]:
         @functools.wraps(self._method)
         def iterate(*args: P.args, **kwargs: P.kwargs) -> Iterator[R]:
-            portal = face._client._portal
-            steps = _Steps(self._method(face._noun, *args, **kwargs))
+            call = noun._client._call
+            steps = _Steps(self._method(noun._core, *args, **kwargs))
             try:
-                while (found := portal.call(steps.next())) is not _END:
+                while (found := call(steps.next())) is not _END:
                     yield found  # type: ignore[misc]  # the end was checked for
             finally:
-                portal.call(steps.close())
+                call(steps.close())
 
         return iterate
 
@@ -78,7 +76,7 @@ class _Steps(Generic[R]):
             await self._source.aclose()
 
 
-class Topics(Face[topics.Topics]):
+class Topics(Noun[topics.Topics]):
     """What an operator does with topics: `AdminClient.topics`."""
 
     list = Waiting(topics.Topics.list)
@@ -91,7 +89,7 @@ class Topics(Face[topics.Topics]):
     groups = Waiting(topics.Topics.groups)
 
 
-class Groups(Face[groups.Groups]):
+class Groups(Noun[groups.Groups]):
     """What an operator does with consumer groups: `AdminClient.groups`."""
 
     list = Waiting(groups.Groups.list)
@@ -101,7 +99,7 @@ class Groups(Face[groups.Groups]):
     config = Waiting(groups.Groups.config)
 
 
-class Offsets(Face[offsets.Offsets]):
+class Offsets(Noun[offsets.Offsets]):
     """What an operator does with offsets of groups: `AdminClient.offsets`."""
 
     progress = Waiting(offsets.Offsets.progress)
@@ -112,7 +110,7 @@ class Offsets(Face[offsets.Offsets]):
     clone = Waiting(offsets.Offsets.clone)
 
 
-class Cluster(Face[cluster.Cluster]):
+class Cluster(Noun[cluster.Cluster]):
     """What an operator does with brokers and name servers: `AdminClient.cluster`."""
 
     list = Waiting(cluster.Cluster.list)
@@ -132,7 +130,7 @@ class Cluster(Face[cluster.Cluster]):
     delete_unused_topics = Waiting(cluster.Cluster.delete_unused_topics)
 
 
-class Messages(Face[messages.Messages]):
+class Messages(Noun[messages.Messages]):
     """What an operator does with messages: `AdminClient.messages`."""
 
     find = Waiting(messages.Messages.find)
@@ -148,7 +146,7 @@ class Messages(Face[messages.Messages]):
     track = Waiting(messages.Messages.track)
 
 
-class Connections(Face[connections.Connections]):
+class Connections(Noun[connections.Connections]):
     """What an operator asks about clients: `AdminClient.connections`."""
 
     producers = Waiting(connections.Connections.producers)
@@ -159,7 +157,7 @@ class Connections(Face[connections.Connections]):
     running_infos = Waiting(connections.Connections.running_infos)
 
 
-class Stats(Face[stats.Stats]):
+class Stats(Noun[stats.Stats]):
     """Figures that brokers count: `AdminClient.stats`."""
 
     topic = Waiting(stats.Stats.topic)
@@ -169,7 +167,7 @@ class Stats(Face[stats.Stats]):
     figure = Waiting(stats.Stats.figure)
 
 
-class DeadLetters(Face[dead_letters.DeadLetters]):
+class DeadLetters(Noun[dead_letters.DeadLetters]):
     """What an operator does with dead letters: `AdminClient.dead_letters`."""
 
     groups = Waiting(dead_letters.DeadLetters.groups)
@@ -179,7 +177,7 @@ class DeadLetters(Face[dead_letters.DeadLetters]):
     resend_all = Waiting(dead_letters.DeadLetters.resend_all)
 
 
-class AdminClient:
+class AdminClient(Face):
     """Looks after a cluster, of Tailfin or of RocketMQ 4.9 and 5.x.
 
     The arguments and the attributes are those of `tailfin.aio.AdminClient`.
@@ -194,7 +192,7 @@ class AdminClient:
 
     def __init__(self, *, timeout: float = client.TIMEOUT_S, **options: Unpack[ClientKeywords]) -> None:
         self._core = client.AdminClient(timeout=timeout, **options)
-        self._open: Portal | None = None
+        super().__init__(self._core, "client")
         self.topics = Topics(self, self._core.topics)
         self.groups = Groups(self, self._core.groups)
         self.offsets = Offsets(self, self._core.offsets)
@@ -203,33 +201,3 @@ class AdminClient:
         self.connections = Connections(self, self._core.connections)
         self.stats = Stats(self, self._core.stats)
         self.dead_letters = DeadLetters(self, self._core.dead_letters)
-
-    @property
-    def _portal(self) -> Portal:
-        if self._open is None:
-            raise ClientStopped("the client is not running: call start(), or use it in a `with` block")
-        return self._open
-
-    def start(self) -> None:
-        """Begin; connections are opened when they are needed."""
-        if self._open is None:
-            self._open = Portal.open()
-            self._open.call(self._core.start())
-
-    def stop(self) -> None:
-        """Close every connection."""
-        portal, self._open = self._open, None
-        if portal is not None:
-            try:
-                portal.call(self._core.stop())
-            finally:
-                portal.close()
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        self.stop()

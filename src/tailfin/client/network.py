@@ -1,5 +1,6 @@
 """What producers, consumers and tools stand on: requests, routes, and the client's standing with brokers."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Collection, Mapping
 from types import TracebackType
@@ -59,11 +60,13 @@ class Network:
         self._members: list[Member] = []
         self._unreachable: set[str] = set()
         self._running = False
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     async def start(self) -> None:
         """Begin to look after routes and heartbeats; nothing is sent yet."""
         if not self._running:
             self._running = True
+            self._loop = asyncio.get_running_loop()
             self._routes.start()
             self._standing.start()
 
@@ -76,6 +79,14 @@ class Network:
         await self._routes.stop()
         await self.carrier.stop()
         await self._client.stop()
+
+    def check_loop(self) -> None:
+        """Raise ClientError in another event loop, where nothing would ever be heard of."""
+        if self._loop is not None and asyncio.get_running_loop() is not self._loop:
+            raise ClientError(
+                "the client was started in another event loop: make one for each loop, or use the "
+                "class of the same name in `tailfin` without `aio`, which needs none"
+            )
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -100,6 +111,7 @@ class Network:
         accept: Collection[int] = (ResponseCode.SUCCESS,),
     ) -> Frame:
         """Send a request to a broker and await its response; see `remoting.Client.call`."""
+        self.check_loop()
         seconds = self.options.request_timeout if timeout is None else timeout
         sent = self._client.call(
             address, code, header=header, fields=fields, body=body, timeout=seconds, accept=accept

@@ -66,7 +66,7 @@ class Producer:
     def _running_here(self) -> Production:
         """Its parts, for what waits in their event loop."""
         running = self.running
-        running.check_loop()
+        running.network.check_loop()
         return running
 
     async def __aenter__(self) -> Self:

@@ -10,7 +10,7 @@ from tailfin._engine import Outbox, Receipt
 from tailfin.broker.address import local_address
 from tailfin.client import names
 from tailfin.client.delivery import Delivery
-from tailfin.client.errors import ClientError, SendTimeout
+from tailfin.client.errors import SendTimeout
 from tailfin.client.given_up import GivenUp
 from tailfin.client.letters import Letters, Target
 from tailfin.client.messages import Message, ReceivedMessage
@@ -48,7 +48,6 @@ class Production:
     def __init__(self, group: str, client_options: ClientOptions, options: ProducerOptions) -> None:
         self.group = group
         self.options = options
-        self._loop = asyncio.get_running_loop()
         self.network = Network(client_options)
         self.outbox = Outbox(self.network.carrier.courier, outbox_options(group, self.network, options))
         self._tracer = Tracer(self.network, self._send_unseen) if client_options.trace else None
@@ -69,13 +68,6 @@ class Production:
         self.network.join(self)
         if self._tracer:
             self._tracer.start()
-
-    def check_loop(self) -> None:
-        """Raise ClientError in another event loop, where nothing would ever be heard of."""
-        if asyncio.get_running_loop() is not self._loop:
-            raise ClientError(
-                "the producer was started in another event loop: make one for each, or use tailfin.Producer"
-            )
 
     async def flush(self, timeout: float | None) -> bool:
         """Send what is held back, and wait for all that is under way; return whether it has ended."""

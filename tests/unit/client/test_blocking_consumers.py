@@ -158,3 +158,26 @@ def test_ctrl_c_ends_it_within_the_stop_timeout_whatever_the_handler_does(runnin
     _, errors = process.communicate(timeout=20)
     assert process.returncode != 0
     assert errors.rstrip().endswith("KeyboardInterrupt")
+
+
+def test_two_threads_that_poll_one_consumer_are_told_to_have_one_each(running: Cluster) -> None:
+    refused = list[tailfin.ClientError]()
+
+    def poll() -> None:
+        try:
+            consumer.poll(20)
+        except tailfin.ClientError as error:
+            refused.append(error)
+
+    options = quick(running)
+    del options["suspend"]
+    with tailfin.LitePullConsumer(fresh("G"), **options) as consumer:
+        threads = [threading.Thread(target=poll) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        until(lambda: refused)
+        consumer.stop()
+        for thread in threads:
+            thread.join()
+    (error,) = refused
+    assert "give each thread or task a consumer of its own" in str(error)

@@ -234,3 +234,46 @@ async def test_subscribe_and_assign_exclude_each_other(running: Cluster) -> None
     await consumer.assign([Queue("T", "b", 0)])
     with pytest.raises(ClientError, match="exclude each other, and assign was used"):
         await consumer.subscribe("T")
+
+
+@in_loop
+async def test_a_second_poll_at_the_same_time_is_refused(running: Cluster) -> None:
+    topic = fresh("T")
+    await made(running, topic)
+    options = quick_pull(running, subscribe={topic: "*"}, consume_from="first")
+    async with sender(running) as producer, LitePullConsumer(fresh("G"), **options) as consumer:
+        waiting = asyncio.create_task(consumer.poll(20))
+        await asyncio.sleep(0)
+        for second in (consumer.poll(1), consumer.next_portion()):
+            with pytest.raises(ClientError, match="give each thread or task a consumer of its own"):
+                await second
+        await send(producer, topic, [b"x"])
+        assert [message.body for message in await waiting] == [b"x"]
+        assert await consumer.poll(0) == []
+
+
+@in_loop
+async def test_a_poll_that_was_cancelled_is_in_nobodys_way(running: Cluster) -> None:
+    async with LitePullConsumer(fresh("G"), **quick_pull(running)) as consumer:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(consumer.poll(20), 0.01)
+        assert await consumer.poll(0) == []
+
+
+def test_a_consumer_belongs_to_the_loop_it_was_started_in(running: Cluster) -> None:
+    consumer = LitePullConsumer(fresh("G"), **quick_pull(running))
+
+    async def elsewhere() -> None:
+        for call in (consumer.poll(1), consumer.next_portion(), consumer.commit(), consumer.stop()):
+            with pytest.raises(ClientError, match="started in another event loop: make one for each"):
+                await call
+
+    @in_loop
+    async def check() -> None:
+        async with consumer:
+            await asyncio.to_thread(asyncio.run, elsewhere())
+            assert await consumer.poll(0) == []
+
+    check()
+    # Stopped, it may be started in any loop.
+    check()

@@ -1,4 +1,4 @@
-"""What the blocking faces of consumers share."""
+"""What the blocking faces of clients share."""
 
 import contextlib
 from collections.abc import Callable, Coroutine
@@ -27,10 +27,16 @@ class Core(Protocol):
 
 
 class Face:
-    """A blocking client: starts and stops its core in the shared event loop, and passes calls on."""
+    """A blocking client: starts and stops its core in the shared event loop, and passes calls on.
 
-    def __init__(self, core: Core) -> None:
+    Args:
+        core: the client on asyncio.
+        kind: what it is, for the sentence that says that it does not run.
+    """
+
+    def __init__(self, core: Core, kind: str) -> None:
         self._life = core
+        self._kind = kind
         self._portal: Portal | None = None
 
     def start(self) -> None:
@@ -85,7 +91,14 @@ class Face:
             self._portal.call(work)
 
     def _call(self, work: Coroutine[Any, Any, T]) -> T:
-        if self._portal is None:
+        try:
+            portal = self._opened()
+        except ClientStopped:
             work.close()
-            raise ClientStopped("the consumer is not running: call start(), or use it in a `with` block")
-        return self._portal.call(work)
+            raise
+        return portal.call(work)
+
+    def _opened(self) -> Portal:
+        if self._portal is None:
+            raise ClientStopped(f"the {self._kind} is not running: call start(), or use it in a `with` block")
+        return self._portal

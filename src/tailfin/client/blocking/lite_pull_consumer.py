@@ -38,7 +38,7 @@ class LitePullConsumer(Face):
         **options: Unpack[LitePullKeywords],
     ) -> None:
         self._core = lite_pull.LitePullConsumer(group, subscribe=subscribe, **options)
-        super().__init__(self._core)
+        super().__init__(self._core, "consumer")
 
     def subscribe(self, topic: str, expression: Expression = "*") -> None:
         """Read this member's share of a topic."""

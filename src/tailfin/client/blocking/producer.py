@@ -1,14 +1,12 @@
 """The blocking producer."""
 
 import contextlib
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Unpack
 
 from tailfin.client import producer as asynchronous
-from tailfin.client.blocking.portal import Portal
+from tailfin.client.blocking.face import Face
 from tailfin.client.blocking.receipts import ForwardedReceipt, PostedReceipt, Receipt
-from tailfin.client.errors import ClientStopped
 from tailfin.client.letters import Select, Target
 from tailfin.client.messages import Message, ReceivedMessage
 from tailfin.client.producer_options import ProducerKeywords
@@ -17,13 +15,8 @@ from tailfin.client.receipts import OwnReceipt
 from tailfin.client.results import ProducerStats, SendResult
 from tailfin.client.transactions import Decision
 
-if TYPE_CHECKING:
-    from tailfin.client.production import Production
 
-T = TypeVar("T")
-
-
-class Producer:
+class Producer(Face):
     """Sends messages; any thread may use it. `tailfin.aio.Producer` is the same to `await`.
 
     Args:
@@ -39,43 +32,12 @@ class Producer:
 
     def __init__(self, group: str, **keywords: Unpack[ProducerKeywords]) -> None:
         self._core = asynchronous.Producer(group, **keywords)
-        self._state: tuple[Portal, Production] | None = None
+        super().__init__(self._core, "producer")
 
     @property
     def group(self) -> str:
         """The group, with the namespace."""
         return self._core.group
-
-    def start(self) -> None:
-        """Begin; `with` does it."""
-        if self._state is not None:
-            return
-        portal = Portal.open()
-        try:
-            portal.call(self._core.start())
-        except BaseException:
-            portal.close()
-            raise
-        self._state = portal, self._core.running
-
-    def stop(self) -> None:
-        """Wait for what is under way, up to `stop_timeout`, say goodbye and close; `with` does it."""
-        state, self._state = self._state, None
-        if state is not None:
-            portal, _ = state
-            try:
-                portal.call(self._core.stop())
-            finally:
-                portal.close()
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def send(
         self,
@@ -87,9 +49,7 @@ class Producer:
         timeout: float | None = None,
     ) -> SendResult:
         """Send a message and wait until a broker has acknowledged it; see `tailfin.aio.Producer.send`."""
-        if self._state is None:
-            raise _not_running()
-        portal, running = self._state
+        portal, running = self._opened(), self._core.running
         portal.check()
         letter = running.letters.write(message, Target(queue, sharding_key, select, timeout))
         return running.delivery.deliver_here(letter, portal.call)[0]
@@ -116,9 +76,7 @@ class Producer:
             results = [receipt.result() for receipt in receipts]
             ```
         """
-        if self._state is None:
-            raise _not_running()
-        portal, running = self._state
+        portal, running = self._opened(), self._core.running
         if queue is None and sharding_key is None and select is None and not running.letters.has_hooks:
             return PostedReceipt(running.posting.post_here(message, portal.call), running)
         letter = running.letters.write(message, Target(queue, sharding_key, select), mode="async")
@@ -243,13 +201,3 @@ class Producer:
     def queues(self, topic: str) -> tuple[Queue, ...]:
         """Return the queues that messages of a topic are sent to."""
         return self._call(self._core.queues(topic))
-
-    def _call(self, work: Coroutine[Any, Any, T]) -> T:
-        if self._state is None:
-            work.close()
-            raise _not_running()
-        return self._state[0].call(work)
-
-
-def _not_running() -> ClientStopped:
-    return ClientStopped("the producer is not running: call start(), or use it in a `with` block")

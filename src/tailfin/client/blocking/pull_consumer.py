@@ -28,7 +28,7 @@ class PullConsumer(Face):
 
     def __init__(self, group: str, **options: Unpack[ClientKeywords]) -> None:
         self._core = pull.PullConsumer(group, **options)
-        super().__init__(self._core)
+        super().__init__(self._core, "consumer")
 
     def queues(self, topic: str) -> list[Queue]:
         """Return the queues of a topic, sorted."""

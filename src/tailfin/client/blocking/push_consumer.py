@@ -43,7 +43,7 @@ class PushConsumer(Face):
         **options: Unpack[PushKeywords],
     ) -> None:
         self._core = push.PushConsumer(group, subscribe=subscribe, handler=handler, **options)
-        super().__init__(self._core)
+        super().__init__(self._core, "consumer")
 
     def handler(self, function: H) -> H:
         """Set the handler; usable as a decorator."""

@@ -1,8 +1,6 @@
 """The lite pull consumer: messages are read ahead, and wait until they are asked for."""
 
-import asyncio
 import time
-from collections import deque
 from collections.abc import AsyncIterator, Iterable, Mapping
 from datetime import datetime
 from types import TracebackType
@@ -14,11 +12,12 @@ from tailfin.client.consuming.cached import Portion
 from tailfin.client.consuming.describing import queue_stats
 from tailfin.client.consuming.group import Group
 from tailfin.client.consuming.lite_options import LitePullKeywords, split_keywords
-from tailfin.client.consuming.reading import Reading
 from tailfin.client.consuming.starting import search_time_ms
 from tailfin.client.consuming.stats import ConsumerStats
 from tailfin.client.consuming.subscriptions import Expression, check_subscriptions
+from tailfin.client.consuming.supply import Supply
 from tailfin.client.errors import ClientError, ClientStopped
+from tailfin.client.limits import check_seconds
 from tailfin.client.names import wrap
 from tailfin.client.queues import Queue
 from tailfin.wire.bodies.clients import ConsumeType
@@ -34,7 +33,8 @@ class LitePullConsumer:
 
     It is a member of its group and reads its share of the topics it subscribes to; or it reads the queues
     that `assign` gives it, whoever else does. What a poll returned counts as consumed with the next poll, and
-    at the end of the block unless that ends by an exception.
+    at the end of the block unless that ends by an exception. So one thread or task asks it; a second one that
+    asks at the same time is refused: give each a consumer of its own.
 
     Args:
         group: name of the consumer group.
@@ -63,11 +63,7 @@ class LitePullConsumer:
         self._subscribed = check_subscriptions(subscribe or {})
         self._assigned: dict[Queue, Expression] = {}
         self._group: Group | None = None
-        self._ready = asyncio.Event()
-        self._line: deque[Reading] = deque()
-        self._paused: set[Queue] = set()
-        self._given: list[tuple[Reading, Portion]] = []
-        self._consumed = 0
+        self._supply = Supply()
 
     # Life
 
@@ -86,11 +82,12 @@ class LitePullConsumer:
             consume_from=options.consume_from,
             strategy=options.strategy,
             store=options.offsets,
-            offer=self._offer,
+            offer=self._supply.offer,
             handlers={Code.NOTIFY_CONSUMER_IDS_CHANGED: self._members_changed},
             auto_commit=options.auto_commit,
         )
         self._group = group
+        self._supply.open()
         try:
             for topic, expression in self._subscribed.items():
                 group.subscribe(topic, expression)
@@ -117,17 +114,16 @@ class LitePullConsumer:
         await self._end(done=error is None)
 
     async def _end(self, *, done: bool) -> None:
-        group, self._group = self._group, None
-        if group is None:
+        if self._group is None:
             return
+        group = self._started_here()
+        self._group = None
         deadline = time.monotonic() + self._client.stop_timeout
-        self._ready.set()
+        self._supply.wake()
         await group.stop_taking()
         if not done:
-            # Something failed, or was cancelled: whatever it was about comes again.
-            for _, portion in self._given:
-                portion.take_back()
-        self._settle()
+            self._supply.take_back()
+        self._supply.settle()
         await group.leave(deadline)
 
     # What to read
@@ -174,15 +170,15 @@ class LitePullConsumer:
 
     def pause(self, queues: Iterable[Queue]) -> None:
         """Leave queues out of polls for now."""
-        self._paused |= {self._wrapped(queue) for queue in queues}
+        self._supply.pause(self._wrapped(queue) for queue in queues)
 
     def resume(self, queues: Iterable[Queue]) -> None:
         """Poll queues again."""
         back = {self._wrapped(queue) for queue in queues}
-        self._paused -= back
+        self._supply.resume(back)
         for reading in self._started().readings:
             if reading.queue in back:
-                self._offer(reading)
+                self._supply.offer(reading)
 
     # Messages
 
@@ -197,13 +193,15 @@ class LitePullConsumer:
                 ...
             ```
         """
-        self._started()
-        self._settle()
-        deadline = time.monotonic() + timeout
-        while not (messages := self._take_some(limit)):
-            left = deadline - time.monotonic()
-            if left <= 0 or not await self._wait(left):
-                break
+        check_seconds("timeout", timeout, 0)
+        self._started_here()
+        with self._supply.alone():
+            self._supply.settle()
+            deadline = time.monotonic() + timeout
+            while not (messages := self._supply.take_some(limit)):
+                left = deadline - time.monotonic()
+                if left <= 0 or not await self._supply.wait(left) or not self._is_running():
+                    break
         return messages
 
     def __aiter__(self) -> AsyncIterator[ReceivedMessage]:
@@ -219,12 +217,16 @@ class LitePullConsumer:
 
         Those still in `todo` at the end have not been consumed.
         """
-        self._settle()
-        while self._group is not None:
-            portion = self._take(ITERATION_LIMIT)
-            if portion is not None:
-                return portion
-            await self._wait(None)
+        if not self._is_running():
+            return None
+        self._started_here()
+        with self._supply.alone():
+            self._supply.settle()
+            while self._is_running():
+                portion = self._supply.take(ITERATION_LIMIT)
+                if portion is not None:
+                    return portion
+                await self._supply.wait(None)
         return None
 
     # Offsets
@@ -250,8 +252,8 @@ class LitePullConsumer:
 
     async def commit(self) -> None:
         """Count all that was polled as consumed, and commit it."""
-        group = self._started()
-        self._settle()
+        group = self._started_here()
+        self._supply.settle()
         await group.readings.commit()
 
     async def committed(self, queue: Queue) -> int | None:
@@ -260,7 +262,7 @@ class LitePullConsumer:
 
     def stats(self) -> ConsumerStats:
         """Return what the consumer did since its start, and what it holds now."""
-        return ConsumerStats(consumed=self._consumed, queues=queue_stats(self._started()))
+        return ConsumerStats(consumed=self._supply.consumed, queues=queue_stats(self._started()))
 
     # Its own
 
@@ -268,59 +270,6 @@ class LitePullConsumer:
         if self._group is not None and not self._assigned:
             self._group.rebalancer.soon()
         return Frame(code=ResponseCode.SUCCESS)
-
-    def _offer(self, reading: Reading) -> None:
-        if not reading.in_line:
-            reading.in_line = True
-            self._line.append(reading)
-        self._ready.set()
-
-    def _take(self, limit: int) -> Portion | None:
-        group = self._started()
-        while self._line:
-            reading = self._line.popleft()
-            reading.in_line = False
-            if reading.queue in self._paused:
-                continue
-            with group.guard:
-                portion = reading.take(limit)
-                more = reading.has_messages
-            if portion is None:
-                continue
-            self._given.append((reading, portion))
-            if more:
-                self._offer(reading)
-            return portion
-        return None
-
-    def _take_some(self, limit: int) -> list[ReceivedMessage]:
-        messages: list[ReceivedMessage] = []
-        while len(messages) < limit and (portion := self._take(limit - len(messages))) is not None:
-            messages += portion.show_all()
-        return messages
-
-    def _settle(self) -> None:
-        """Count what was given out as consumed, but for what an iteration did not come to."""
-        given, self._given = self._given, []
-        for reading, portion in given:
-            with reading.guard:
-                unread = list(portion.todo)
-                portion.todo.clear()
-                reading.cached.give_back(portion, unread)
-                left = reading.cached.settle(portion, [])
-            self._consumed += len(left)
-            reading.worked(left)
-            if unread:
-                self._offer(reading)
-
-    async def _wait(self, seconds: float | None) -> bool:
-        self._ready.clear()
-        try:
-            async with asyncio.timeout(seconds):
-                await self._ready.wait()
-        except TimeoutError:
-            return False
-        return self._group is not None
 
     async def _read_assigned(self, group: Group) -> None:
         queues = {self._wrapped(queue): expression for queue, expression in self._assigned.items()}
@@ -346,6 +295,14 @@ class LitePullConsumer:
     def _check_not_both(self, other: object, name: str) -> None:
         if other:
             raise ClientError(f"subscribe and assign exclude each other, and {name} was used")
+
+    def _is_running(self) -> bool:
+        return self._group is not None
+
+    def _started_here(self) -> Group:
+        group = self._started()
+        group.network.check_loop()
+        return group
 
     def _started(self) -> Group:
         if self._group is None:

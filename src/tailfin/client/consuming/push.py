@@ -136,8 +136,10 @@ class PushConsumer:
 
     async def stop(self) -> None:
         """Let handlers that run finish, within `stop_timeout`, commit, and leave the group."""
-        running, self._running = self._running, None
+        running = self._running
         if running is not None:
+            running.group.network.check_loop()
+            self._running = None
             await running.stop()
 
     async def __aenter__(self) -> Self:
