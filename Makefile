@@ -38,6 +38,11 @@ CARGO_FUZZ := $(or $(shell command -v cargo-fuzz),$(CURDIR)/.build/cargo-fuzz/bi
 GO := $(or $(shell command -v go),$(CURDIR)/.build/go/go/bin/go)
 KILLS ?= 2000
 SPARK_KILLS ?= 30
+FRAMES ?= 1000000
+# Two halves that take about as long as each other, side by side: they mostly wait. Spark does not.
+ONE_HALF := $(wildcard tests/interop/clients tests/interop/python_client)
+OTHER_HALF := $(wildcard tests/interop/test_*.py tests/crash)
+OTHER_LOG := .build/other-half.log
 
 .PHONY: help
 help: ## list the targets
@@ -82,7 +87,12 @@ test-unit: tools-build $(ENGINE) ## Python tests that take seconds
 
 .PHONY: test-peers
 test-peers: tools-test $(ENGINE) peers ## tests against the official Java code, crash tests, and Spark
-	$(PYTHON) -m pytest -q $(wildcard tests/interop tests/crash tests/spark)
+	@mkdir -p $(dir $(OTHER_LOG))
+	@$(PYTHON) -m pytest -q $(OTHER_HALF) > $(OTHER_LOG) 2>&1 & other=$$!; \
+		one=0; $(PYTHON) -m pytest -q $(ONE_HALF) || one=$$?; \
+		two=0; wait $$other || two=$$?; \
+		cat $(OTHER_LOG); exit $$((one | two))
+	$(PYTHON) -m pytest -q tests/spark
 
 .PHONY: crash
 crash: tools-build $(ENGINE) ## the long kill -9 run: KILLS=2000
@@ -91,6 +101,10 @@ crash: tools-build $(ENGINE) ## the long kill -9 run: KILLS=2000
 .PHONY: crash-spark
 crash-spark: tools-test $(ENGINE) ## copies by Spark while it is killed SPARK_KILLS=30 times
 	TAILFIN_SPARK_KILLS=$(SPARK_KILLS) $(PYTHON) -m pytest -q tests/spark/test_exactly_once.py --timeout 0
+
+.PHONY: storm
+storm: tools-test $(ENGINE) peers ## the long run of wrong frames: FRAMES=1000000
+	TAILFIN_HOSTILE_FRAMES=$(FRAMES) $(PYTHON) -m pytest -q tests/interop/clients/test_hostile_bytes.py
 
 .PHONY: fuzz
 fuzz: tools-fuzz $(CARGO_FUZZ) ## each fuzz target for FUZZ_SECONDS=600

@@ -4,6 +4,7 @@ The same checks run with the official name server too, so that a wrong belief fa
 """
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -128,20 +129,23 @@ def test_settings_are_shown_and_changed(scene: Scene) -> None:
 
 
 @pytest.mark.shows("NS-30")
-@pytest.mark.parametrize("make", get_args(servers.Make))
-def test_a_killed_broker_is_noticed_at_once(make: servers.Make, tmp_path: Path) -> None:
-    with (
-        servers.nameserver(make, tmp_path / "namesrv") as namesrv,
-        servers.broker("official", tmp_path / "broker", namesrv.address, BROKER) as broker,
-    ):
+def test_a_killed_broker_is_noticed_at_once_by_name_servers_of_every_make(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        places = [
+            stack.enter_context(servers.nameserver(make, tmp_path / make)).address
+            for make in get_args(servers.Make)
+        ]
+        broker = stack.enter_context(
+            servers.broker("official", tmp_path / "broker", ";".join(places), BROKER)
+        )
 
-        def known() -> list[str]:
-            body = remoting.ask(namesrv.address, remoting.CLUSTER_INFO).body
-            return list(ClusterInfo.from_json(body).broker_addr_table)
+        def known() -> list[list[str]]:
+            bodies = [remoting.ask(place, remoting.CLUSTER_INFO).body for place in places]
+            return [list(ClusterInfo.from_json(body).broker_addr_table) for body in bodies]
 
-        wait_until(lambda: known() == [BROKER], "the broker to register")
+        wait_until(lambda: known() == [[BROKER]] * len(places), "the broker to register")
         broker.process.kill()
-        wait_until(lambda: known() == [], "the broker's end to be noticed")
+        wait_until(lambda: known() == [[]] * len(places), "the broker's end to be noticed")
 
 
 @pytest.mark.shows("NS-35")

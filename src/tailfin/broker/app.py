@@ -5,7 +5,6 @@ import contextlib
 import inspect
 import logging
 import shutil
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from tailfin.broker.admin.progress import Progress
 from tailfin.broker.admin.topics import TopicAdmin
 from tailfin.broker.clients import ClientTable, ConsumerGroup
 from tailfin.broker.clock import Clock
+from tailfin.broker.counting import Counting
 from tailfin.broker.filters import ConsumerFilters
 from tailfin.broker.groups import GroupTable
 from tailfin.broker.hooks import Hooks
@@ -36,7 +36,7 @@ from tailfin.broker.retry import Retry
 from tailfin.broker.rulebook import Rulebook
 from tailfin.broker.schedule import Schedule
 from tailfin.broker.send import Sends
-from tailfin.broker.stats import SAMPLE_S, Days, Recent, Stats
+from tailfin.broker.stats import SAMPLE_S
 from tailfin.broker.timer import Timers
 from tailfin.broker.topics import TopicTable
 from tailfin.broker.transactions import Transactions
@@ -44,7 +44,7 @@ from tailfin.broker.waiting import Waiting
 from tailfin.config.broker import BrokerConfig, BrokerSettings
 from tailfin.config.hot import hot_options
 from tailfin.remoting import DRAIN_S, Client, Hook, HotPath, Server
-from tailfin.store import Appended, Store
+from tailfin.store import Store
 from tailfin.wire.bodies.clients import SubscriptionData
 from tailfin.wire.bodies.groups import SubscriptionGroupConfig
 from tailfin.wire.bodies.topics import TopicConfig
@@ -55,7 +55,6 @@ SCAN_CLIENTS_S = 10.0
 PERSIST_FILTERS_S = 10.0
 REGISTER_AT_START_S = 3.0
 VIP_PORT_BELOW = 2
-NO_SYSTEM_TOPICS = "_WITHOUT_SYSTEM_TOPIC"
 
 
 class Broker:
@@ -78,7 +77,6 @@ class Broker:
         self._rpc_hooks = rpc_hooks
         self.hooks = Hooks()
         self._timers: list[asyncio.Task[None]] = []
-        self._python_counts: Counter[tuple[str, str]] = Counter()
         self._stopped = asyncio.Event()
 
     async def __aenter__(self) -> Self:
@@ -127,7 +125,8 @@ class Broker:
         self.hot = HotPath(self.store, hot_options(self.config))
         self.offsets = ConsumerOffsets(folder, self.config, self.hot, light=light)
         self.filters = ConsumerFilters(folder, self.config)
-        self.schedule = Schedule(folder, self.store, self.clock, self.count_delivered)
+        self.counting = Counting(self)
+        self.schedule = Schedule(folder, self.store, self.clock, self.counting.count_delivered)
         self.timers = Timers(self)
         self.waiting = Waiting(self)
         for part in (self.topics, self.groups, self.offsets, self.filters, self.schedule, self.timers):
@@ -140,8 +139,7 @@ class Broker:
         self.locks = QueueLocks()
         self.transactions = Transactions(self)
         self.transactions.load()
-        self.stats, self.recent, self.days = Stats(), Recent(), Days()
-        self.sample()
+        self.counting.sample()
 
     def _serve(self) -> None:
         """Open the port, with every handler in its place."""
@@ -208,7 +206,7 @@ class Broker:
                 self._every(config.flushConsumerOffsetInterval / 1000, self.offsets.persist_if_changed),
                 self._every(SCAN_CLIENTS_S, self.membership.scan),
                 self._every(PERSIST_FILTERS_S, self.filters.persist_if_changed),
-                self._every(SAMPLE_S, self.sample),
+                self._every(SAMPLE_S, self.counting.sample),
                 self._every(LOOK_EVERY_S, lambda: stop_the_slow(self)),
                 self.transactions.keep_counts(),
             )
@@ -349,59 +347,6 @@ class Broker:
         found = self.clients.consumer_group(group)
         if found and topic in found.subscriptions:
             self.rulebook.put_subscription(found, topic, found.subscriptions[topic])
-
-    def count(self, name: str, key: str, by: int = 1) -> None:
-        """Count something that the hot path does not see."""
-        self._python_counts[name, key] += by
-
-    def count_put(self, topic: str, appended: Appended) -> None:
-        """Count messages that Python stored, as the hot path counts its own."""
-        self.count("TOPIC_PUT_NUMS", topic, appended.count)
-        self.count("TOPIC_PUT_SIZE", topic, appended.size)
-        self.count("BROKER_PUT_NUMS", self.config.brokerClusterName, appended.count)
-
-    def count_delivered(self, stored: list[tuple[str, int, int]]) -> None:
-        """Count delayed messages that the engine stored where they belong."""
-        for topic, messages, size in stored:
-            self.count("TOPIC_PUT_NUMS", topic, messages)
-            self.count("TOPIC_PUT_SIZE", topic, size)
-            self.count("BROKER_PUT_NUMS", self.config.brokerClusterName, messages)
-
-    def counters(self) -> dict[str, dict[str, int]]:
-        """Return every counter: the engine's, and Python's own."""
-        counters = {name: dict(totals) for name, totals in self.hot.counters().items()}
-        for (name, key), total in self._python_counts.items():
-            of_name = counters.setdefault(name, {})
-            of_name[key] = of_name.get(key, 0) + total
-        cluster, is_system = self.config.brokerClusterName, self.topics.is_system
-        for name, source in (("BROKER_PUT_NUMS", "TOPIC_PUT_NUMS"), ("BROKER_GET_NUMS", "GROUP_GET_NUMS")):
-            by_key = counters.get(source, {})
-            of_users = sum(total for key, total in by_key.items() if not is_system(key.partition("@")[0]))
-            counters[name + NO_SYSTEM_TOPICS] = {cluster: of_users}
-        return counters
-
-    def totals(self, counters: dict[str, dict[str, int]] | None = None) -> dict[str, int]:
-        """Return the broker's totals: messages put and got, with and without system topics, bytes, reads."""
-        counters = counters or self.counters()
-        cluster = self.config.brokerClusterName
-        return {
-            "put": counters.get("BROKER_PUT_NUMS", {}).get(cluster, 0),
-            "put_bytes": sum(counters.get("TOPIC_PUT_SIZE", {}).values()),
-            "get": counters.get("BROKER_GET_NUMS", {}).get(cluster, 0),
-            "found": (found := counters.get("READS_FOUND", {}).get(cluster, 0)),
-            "missed": (missed := counters.get("READS_MISSED", {}).get(cluster, 0)),
-            "read": found + missed,
-            "users_put": counters["BROKER_PUT_NUMS" + NO_SYSTEM_TOPICS][cluster],
-            "users_get": counters["BROKER_GET_NUMS" + NO_SYSTEM_TOPICS][cluster],
-        }
-
-    def sample(self) -> None:
-        """Take a sample of every counter."""
-        counters = self.counters()
-        totals = self.totals(counters)
-        self.stats.sample(counters)
-        self.recent.add(totals)
-        self.days.turn(totals)
 
     def disk_space(self) -> tuple[int, int]:
         """Return the bytes of the log's disk, all and free."""

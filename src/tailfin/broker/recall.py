@@ -59,7 +59,7 @@ class Recalls:
         if outcome.appended is None:
             remark = f"recall failed: {outcome.remark}"
             return Response(ResponseCode.SYSTEM_ERROR, remark, fields=region)
-        broker.count_put(stored.topic, outcome.appended)
+        broker.counting.count_put(stored.topic, outcome.appended)
         answer = RecallMessageResponseHeader(msg_id=handle.unique_key)
         return Response(fields={**region, **answer.encode()})
 

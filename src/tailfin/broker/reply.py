@@ -101,5 +101,5 @@ class Replies:
         if outcome.appended is None:
             log.warning("a reply for %s was not stored: %s", draft.topic, outcome.remark)
         else:
-            self._broker.count_put(draft.topic, outcome.appended)
+            self._broker.counting.count_put(draft.topic, outcome.appended)
         return outcome

@@ -55,7 +55,7 @@ class Retry:
         if outcome.appended is None:
             raise RemotingError(outcome.code, outcome.remark or "the message could not be stored")
         own_topic = message.get_property(RETRY_TOPIC) or message.topic
-        broker.count("SNDBCK_PUT_NUMS", f"{own_topic}@{header.group}")
+        broker.counting.count("SNDBCK_PUT_NUMS", f"{own_topic}@{header.group}")
         return Response()
 
     def _failed_message(self, header: ConsumerSendMsgBackRequestHeader) -> "Message":
@@ -97,7 +97,7 @@ class Retry:
             reconsume_times=message.reconsume_times + 1,
         )
         if message.reconsume_times >= retries_max or header.delay_level < 0:
-            broker.count("SNDBCK2DLQ_TIMES", f"{properties[RETRY_TOPIC]}@{header.group}")
+            broker.counting.count("SNDBCK2DLQ_TIMES", f"{properties[RETRY_TOPIC]}@{header.group}")
             return self.dead_letter(draft, header.group, HANDED_BACK)
         level = header.delay_level or FIRST_RETRY_LEVEL + message.reconsume_times
         return draft.delayed(level, broker.schedule.level_max)
@@ -106,5 +106,5 @@ class Retry:
         """Turn a message into a dead letter of a group; the topic is made with the first one."""
         topic = names.dead_letter_topic(group)
         self._broker.topics.create_for_group(topic, DLQ_QUEUES)
-        self._broker.count("DLQ_PUT_NUMS", f"{topic}@{group}")
+        self._broker.counting.count("DLQ_PUT_NUMS", f"{topic}@{group}")
         return replace(draft, topic=topic, queue_id=0, properties={**draft.properties, DELAY: level})

@@ -172,7 +172,7 @@ class Sends:
             outcome, draft = await self._put_single(header, draft, request)
         if outcome.appended is not None:
             is_half = context.kind == HALF_KIND
-            self._broker.count_put(names.HALF_TOPIC if is_half else draft.topic, outcome.appended)
+            self._broker.counting.count_put(names.HALF_TOPIC if is_half else draft.topic, outcome.appended)
             context.message_id = outcome.appended.message_id
             context.queue_offset = outcome.appended.queue_offset
         context.code = int(outcome.code)

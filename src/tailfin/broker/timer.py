@@ -102,7 +102,7 @@ class Timers:
             enqueue=not config.timerStopEnqueue,
             dequeue=not config.timerStopDequeue,
         )
-        self._broker.count_delivered(stored)
+        self._broker.counting.count_delivered(stored)
         if trouble and not self._in_trouble:
             log.warning("timed messages wait: %s", trouble)
         self._in_trouble = trouble is not None

@@ -1,6 +1,6 @@
 """Clusters of both makes: brokers of either, under a nameserver of either, are one to their clients."""
 
-from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -25,17 +25,31 @@ MIXED: dict[str, tuple[Make, ...]] = {
 }
 
 
-@pytest.fixture(scope="module", params=list(MIXED))
-def mixed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """The nameserver's make first, then the brokers'."""
-    home = tmp_path_factory.mktemp(request.param)
-    with clusters.running(request.param, home, *MIXED[request.param]) as cluster:
-        yield cluster
+Run = tuple[Cluster, dict[str, Saw]]
 
 
 @pytest.fixture(scope="module")
-def saw(mixed: Cluster, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Saw]:
-    lines = java_client.run("5.5.0", mixed, tmp_path_factory.mktemp("java-client"), *SCENARIOS)
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    """What each scenario saw of each cluster: both are used at once, since clients mostly wait."""
+
+    def run(name: str) -> Run:
+        home = tmp_path_factory.mktemp(name)
+        with clusters.running(name, home, *MIXED[name]) as cluster:
+            return cluster, java_client.run("5.5.0", cluster, home, *SCENARIOS)
+
+    with ThreadPoolExecutor() as pool:
+        return dict(zip(MIXED, pool.map(run, MIXED), strict=True))
+
+
+@pytest.fixture(params=list(MIXED))
+def mixed(request: pytest.FixtureRequest, runs: dict[str, Run]) -> Cluster:
+    """The nameserver's make first, then the brokers'."""
+    return runs[request.param][0]
+
+
+@pytest.fixture
+def saw(mixed: Cluster, runs: dict[str, Run]) -> dict[str, Saw]:
+    lines = runs[mixed.make][1]
     for line in lines.values():
         assert "error" not in line, line["error"]
     return lines

@@ -142,6 +142,6 @@ def sample(scene: Scene) -> None:
 
     async def now() -> None:
         for broker in scene.cluster.brokers:
-            broker.sample()
+            broker.counting.sample()
 
     scene.cluster.run(now())

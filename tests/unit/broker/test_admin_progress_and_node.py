@@ -202,7 +202,7 @@ async def test_figures_of_the_broker(tmp_path: Path) -> None:
             Code.VIEW_BROKER_STATS_DATA, {"statsName": "TOPIC_PUT_NUMS", "statsKey": "U"}
         )
         assert unknown.code == ResponseCode.SYSTEM_ERROR
-        broker.sample()
+        broker.counting.sample()
         known = await talker.ask(
             Code.VIEW_BROKER_STATS_DATA, {"statsName": "TOPIC_PUT_NUMS", "statsKey": "T"}
         )
@@ -217,10 +217,10 @@ async def test_totals_count_reads_and_leave_system_topics_out(tmp_path: Path) ->
         await consumed(talker)
         await talker.send("BenchmarkTest")
         await talker.pull("T", offset=3)
-        totals = broker.totals()
+        totals = broker.counting.totals()
         assert (totals["put"], totals["users_put"], totals["get"], totals["users_get"]) == (4, 3, 3, 3)
         assert (totals["found"], totals["missed"], totals["read"]) == (1, 1, 2)
-        broker.sample()
+        broker.counting.sample()
         for name, count in (("PUT", 3), ("GET", 3)):
             fields = {"statsName": f"BROKER_{name}_NUMS_WITHOUT_SYSTEM_TOPIC", "statsKey": "DefaultCluster"}
             found = await talker.ask(Code.VIEW_BROKER_STATS_DATA, fields)

@@ -152,10 +152,10 @@ async def test_a_store_that_takes_no_writes_delays_delivery_and_loses_nothing(tm
 async def test_delivered_messages_are_counted_for_their_topic(tmp_path: Path) -> None:
     async with running(tmp_path, messageDelayLevel="1s") as (_, broker, talker):
         await talker.send("T", properties={"DELAY": "1"})
-        before = broker.counters()["TOPIC_PUT_NUMS"].get("T", 0)
+        before = broker.counting.counters()["TOPIC_PUT_NUMS"].get("T", 0)
         await talker.read("T", 1)
 
         async def counted() -> bool:
-            return broker.counters()["TOPIC_PUT_NUMS"].get("T", 0) == before + 1
+            return broker.counting.counters()["TOPIC_PUT_NUMS"].get("T", 0) == before + 1
 
         await eventually(counted)

@@ -158,7 +158,7 @@ async def test_group_s_limit_holds_unless_the_request_has_its_own(
             return broker.store.max_offset(topic, queue_id) == 1
 
         await eventually(stored)
-        counters = broker.counters()
+        counters = broker.counting.counters()
         assert counters["SNDBCK_PUT_NUMS"] == {"T@G": 1}
         assert ("SNDBCK2DLQ_TIMES" in counters) is dead
 

@@ -164,7 +164,7 @@ async def test_hooks_run_in_order_and_the_first_that_refuses_ends_it(tmp_path: P
         broker.hooks.on_send("T", before=lambda _: called.append("third"))
         assert (await talker.send("T")).remark == "enough"
         assert called == ["first", "second"]
-        assert broker.totals()["put"] == 1
+        assert broker.counting.totals()["put"] == 1
 
 
 @pytest.mark.shows("SP-27")

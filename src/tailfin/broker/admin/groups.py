@@ -69,7 +69,7 @@ class GroupAdmin:
         if header.clean_offset:
             self._broker.offsets.drop(group=header.group_name)
         await self._broker.groups_settled()
-        self._broker.stats.forget(group=header.group_name)
+        self._broker.counting.stats.forget(group=header.group_name)
         log.info("subscription group %s deleted by %s", header.group_name, request.peer)
         return Response()
 

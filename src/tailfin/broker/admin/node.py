@@ -96,7 +96,8 @@ class NodeAdmin:
 
     def _rates(self) -> dict[str, str]:
         broker = self._broker
-        totals, days, recent = broker.totals(), broker.days, broker.recent
+        counting = broker.counting
+        totals, days, recent = counting.totals(), counting.days, counting.recent
         puts, size = totals["put"], totals["put_bytes"]
         return {
             "putTps": recent.text("put"),
@@ -167,7 +168,7 @@ class NodeAdmin:
     def stats(self, request: Request) -> Response:
         """Return the rates of one statistic."""
         header = ViewBrokerStatsDataRequestHeader.decode(request.fields)
-        found = self._broker.stats.rates(header.stats_name, header.stats_key)
+        found = self._broker.counting.stats.rates(header.stats_name, header.stats_key)
         if found is None:
             raise RemotingError(
                 ResponseCode.SYSTEM_ERROR, f"The stats <{header.stats_name}> <{header.stats_key}> not exist"

@@ -105,7 +105,7 @@ class Progress:
                     pull_offset=max(consumed, pulled),
                     last_timestamp=last or 0,
                 )
-            per_second += broker.stats.per_second("GROUP_GET_NUMS", f"{name}@{group}")
+            per_second += broker.counting.stats.per_second("GROUP_GET_NUMS", f"{name}@{group}")
         return ConsumeStats(offset_table=table, consume_tps=per_second)
 
     @handles(Code.INVOKE_BROKER_TO_RESET_OFFSET)

@@ -144,7 +144,7 @@ class TopicAdmin:
             self._broker.offsets.drop(topic=name)
             # It waits until what was sent to the topic is in its queues, and removes files.
             await asyncio.to_thread(self._broker.store.delete_topic, name)
-            self._broker.stats.forget(topic=name)
+            self._broker.counting.stats.forget(topic=name)
 
     @handles(Code.GET_ALL_TOPIC_CONFIG)
     def all(self, request: Request) -> Response:
@@ -180,7 +180,7 @@ class TopicAdmin:
             last = self._broker.queries.store_time(name, queue_id, high - 1) if high > 0 else None
             queue = MessageQueue(topic=name, broker_name=self._broker.config.brokerName, queue_id=queue_id)
             table[queue] = TopicOffset(min_offset=low, max_offset=high, last_update_timestamp=last or 0)
-        tps = self._broker.stats.per_second("TOPIC_PUT_NUMS", name)
+        tps = self._broker.counting.stats.per_second("TOPIC_PUT_NUMS", name)
         return Response(body=TopicStatsTable(offset_table=table, topic_put_tps=tps).to_json())
 
     @handles(Code.QUERY_TOPIC_CONSUME_BY_WHO)

@@ -110,7 +110,7 @@ class Endings:
             raise RemotingError(_CODES.get(result.status, ResponseCode.SYSTEM_ERROR), str(result))
         self._counts.ended(halves.real_topic(half))
         if final and result:
-            self._broker.count_put(final.topic, result)
+            self._broker.counting.count_put(final.topic, result)
 
     def _final(self, half: Message) -> Draft:
         return self._broker.waiting.placed(halves.committed(half))
