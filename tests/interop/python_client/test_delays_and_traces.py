@@ -1,17 +1,20 @@
 """Messages that wait, requests that are answered, sends that leave a trace; with either server and style."""
 
+import asyncio
 import time
+from typing import get_args
 
 import pytest
 
 import tailfin
 from tailfin.wire.error import RemotingError
 from tests.crash.waiting import wait_until
+from tests.interop.clients.clusters import Cluster
 from tests.interop.clients.scenario_checks import assert_same
 from tests.interop.python_client import scenes
 from tests.interop.python_client.conftest import MakeTopic
 from tests.interop.python_client.scenes import Ledger, fresh, sent
-from tests.interop.python_client.styles import Style
+from tests.interop.python_client.styles import Name, Style
 
 FIELD, RECORD = "\x01", "\x02"
 
@@ -40,19 +43,25 @@ def test_delayed_and_timed_messages_come_at_their_time(style: Style, make_topic:
     assert stored[2] >= 1000
 
 
-def test_a_timed_message_is_recalled(style: Style, make_topic: MakeTopic) -> None:
-    topic = make_topic("recalled", 1)
-    moment = round(time.time() * 1000) + 3000
-    messages = [scenes.message(topic, number, deliver_at=moment + 1000 * number) for number in range(3)]
-    with style.producer(fresh("producers")) as producer:
-        results = [producer.send(message) for message in messages]
-        handle = results[1].recall_handle
-        assert handle is not None
-        assert producer.recall(topic, handle) == results[1].message_id
-        with pytest.raises(RemotingError, match="recall failed"):
-            producer.recall(topic, "bm9uc2Vuc2U=")
-    # The last comes after all others: when it is there, they are, or never will be.
-    assert {each.flag for each in scenes.read(style, topic, 2)} == {0, 2}
+def test_a_timed_message_is_recalled(
+    cluster: Cluster, loop: asyncio.AbstractEventLoop, make_topic: MakeTopic
+) -> None:
+    # Both styles in one test: their messages wait at the same time.
+    styles = [Style(name, cluster.namesrv, loop) for name in get_args(Name)]
+    topics = [make_topic("recalled", 1) for _ in styles]
+    for style, topic in zip(styles, topics, strict=True):
+        moment = round(time.time() * 1000) + 3000
+        messages = [scenes.message(topic, number, deliver_at=moment + 1000 * number) for number in range(3)]
+        with style.producer(fresh("producers")) as producer:
+            results = [producer.send(message) for message in messages]
+            handle = results[1].recall_handle
+            assert handle is not None
+            assert producer.recall(topic, handle) == results[1].message_id
+            with pytest.raises(RemotingError, match="recall failed"):
+                producer.recall(topic, "bm9uc2Vuc2U=")
+    for style, topic in zip(styles, topics, strict=True):
+        # The last comes after all others: when it is there, they are, or never will be.
+        assert {each.flag for each in scenes.read(style, topic, 2)} == {0, 2}
 
 
 def test_a_request_is_answered_or_timed_out(style: Style, make_topic: MakeTopic) -> None:
