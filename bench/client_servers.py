@@ -27,7 +27,10 @@ from tests.interop.clients.servers import free_broker_port
 
 PEERS = ROOT / ".build/peers"
 VENV = ROOT / ".build/peers-venv"
+SPARK_VENV = ROOT / ".build/spark-kafka-venv"
 PACKAGES = {"kafka": "confluent-kafka==2.16.*", "grpc": "rocketmq-python-client==5.1.*"}
+# With Spark's connector for Kafka in bench/peers/spark: both must be of one version.
+SPARK_PACKAGE = "pyspark==4.0.0"
 # The heap that Kafka's own start script gives it, and its collector.
 KAFKA_FLAGS = ("-Xms1g", "-Xmx1g", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
 # As many messages and bytes to a pull as the client asks for; Kafka's broker gives megabytes by itself.
@@ -39,28 +42,42 @@ QUEUES = 8
 
 
 def fetch_jars() -> Path:
-    """Gather the jars of Kafka and of the proxy, once; return the folder they are in."""
+    """Gather the jars of Kafka, the proxy and Spark's connector, once; return the folder they are in."""
     done = PEERS / "fetched"
-    if not done.exists():
-        built = subprocess.run(["mvn", "-q", "-B", "-ntp", "package"], cwd=ROOT / "bench/peers", check=False)
+    home = ROOT / "bench/peers"
+    wanted = "\n".join(pom.read_text() for pom in sorted(home.rglob("pom.xml")))
+    if not (done.exists() and done.read_text() == wanted):
+        built = subprocess.run(["mvn", "-q", "-B", "-ntp", "package"], cwd=home, check=False)
         if built.returncode != 0:
-            raise BenchError("Maven cannot fetch Kafka and the proxy")
-        done.touch()
+            raise BenchError("Maven cannot fetch Kafka, the proxy and Spark's connector")
+        done.write_text(wanted)
     return PEERS
 
 
 def peers_python() -> Path:
     """Make the environment of the peers' Python packages, once; return its interpreter."""
-    done, python = VENV / "installed", VENV / "bin/python"
-    wanted = "\n".join(PACKAGES.values())
+    return _environment(VENV, *PACKAGES.values())
+
+
+def kafka_spark_python() -> Path:
+    """Make the environment of the Spark that has a connector for Kafka, once; return its interpreter."""
+    return _environment(SPARK_VENV, SPARK_PACKAGE)
+
+
+def kafka_spark_jars() -> list[Path]:
+    """Return the jars of Spark's connector for Kafka."""
+    return sorted((fetch_jars() / "spark/lib").glob("*.jar"))
+
+
+def _environment(home: Path, *packages: str) -> Path:
+    done, python = home / "installed", home / "bin/python"
+    wanted = "\n".join(packages)
     if not (done.exists() and done.read_text() == wanted):
-        shutil.rmtree(VENV, ignore_errors=True)
-        subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)
-        installed = subprocess.run(
-            [str(python), "-m", "pip", "install", "-q", *PACKAGES.values()], check=False
-        )
+        shutil.rmtree(home, ignore_errors=True)
+        subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
+        installed = subprocess.run([str(python), "-m", "pip", "install", "-q", *packages], check=False)
         if installed.returncode != 0:
-            raise BenchError(f"pip cannot install {' and '.join(PACKAGES.values())}")
+            raise BenchError(f"pip cannot install {' and '.join(packages)}")
         done.write_text(wanted)
     return python
 
@@ -106,6 +123,7 @@ def _kafka(home: Path) -> Iterator[Broker]:
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
         "log.dirs": home / "data",
         "offsets.topic.replication.factor": 1,
+        "num.partitions": QUEUES,
     }
     conf = home / "server.properties"
     conf.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import random
 import time
 from collections.abc import Callable
 
@@ -75,6 +76,22 @@ def read_all(store: Store) -> int:
     return count
 
 
+def fill(args: argparse.Namespace) -> None:
+    """Write batches of messages whose bodies nothing can compress."""
+    with Store(args.dir) as store:
+        for first in range(0, args.count, PER_CALL):
+            noise = random.randbytes(PER_CALL * args.body)
+            batch = [
+                (
+                    noise[at * args.body : (at + 1) * args.body],
+                    {"UNIQ_KEY": unique_key(first + at), "TAGS": "TagA"},
+                )
+                for at in range(PER_CALL)
+            ]
+            store.append_batch(TOPIC, batch, first // PER_CALL % QUEUES)
+        await_dispatch(store)
+
+
 def show(name: str, count: int, seconds: float, cpu_seconds: float, consumable_seconds: float | None) -> None:
     figures: dict[str, object] = {"bench": name, "messages": count, "seconds": seconds}
     figures["perSecond"] = count / seconds
@@ -86,7 +103,7 @@ def show(name: str, count: int, seconds: float, cpu_seconds: float, consumable_s
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("case", choices=["append", "batch", "read"])
+    parser.add_argument("case", choices=["append", "batch", "read", "fill"])
     parser.add_argument("dir")
     parser.add_argument("--body", type=int, default=128)
     parser.add_argument("--count", type=int, default=1_000_000)
@@ -95,6 +112,8 @@ def main() -> None:
     args = parser.parse_args()
     if args.case == "read":
         measure_reads(args)
+    elif args.case == "fill":
+        fill(args)
     elif args.case == "batch":
         args.count -= args.count % PER_CALL
         args.warmup_count -= args.warmup_count % PER_CALL

@@ -12,6 +12,7 @@ from bench.broker_rows import BROKER_LIMIT, BROKER_ROWS, BROKER_SECTIONS
 from bench.client_rows import CLIENT_ROWS, CLIENT_SECTIONS
 from bench.delay_rows import DELAY_ROWS
 from bench.rows import LIMIT, ROWS, SECTIONS, Pick, Row
+from bench.spark_rows import SPARK_LIMIT, SPARK_ROWS, SPARK_SECTIONS
 
 MARKS = re.compile(r"(<!-- figures -->\n).*?(<!-- /figures -->)", re.DOTALL)
 Result = dict[str, Any]
@@ -94,7 +95,7 @@ class Comparison:
 def compare(results: Sequence[Result]) -> list[Comparison]:
     """Put the figures of each row side by side; rows without a figure are left out."""
     found = []
-    for row in (*BROKER_ROWS, *DELAY_ROWS, *CLIENT_ROWS, *ROWS):
+    for row in (*BROKER_ROWS, *DELAY_ROWS, *CLIENT_ROWS, *SPARK_ROWS, *ROWS):
         mine = [result for result in results if result["case"] == row.case]
         figure = _value(mine, row.figure, row)
         if figure is not None:
@@ -127,7 +128,8 @@ def render(results: Sequence[Result], command: str, *, goals_only: bool = False)
         return "No run has been recorded yet.\n"
     comparisons = [each for each in compare(results) if each.met is not None or not goals_only]
     lines = [*_origin(results, command), ""]
-    for section, (peer, figure) in (BROKER_SECTIONS | CLIENT_SECTIONS | SECTIONS).items():
+    all_sections = BROKER_SECTIONS | CLIENT_SECTIONS | SPARK_SECTIONS | SECTIONS
+    for section, (peer, figure) in all_sections.items():
         rows = [comparison for comparison in comparisons if comparison.row.section == section]
         if not rows:
             continue
@@ -178,7 +180,7 @@ def _line(comparison: Comparison) -> str:
 def _ratio(ratio: float | None, section: str) -> str:
     if ratio is None:
         return ""
-    if section in (LIMIT, BROKER_LIMIT) and ratio < 1:
+    if section in (LIMIT, BROKER_LIMIT, SPARK_LIMIT) and ratio < 1:
         return f"{ratio:.1%}"
     return f"{ratio:.1f}x" if ratio >= 2 else f"{ratio:.2f}x" if ratio >= 0.1 else f"{ratio:.3f}x"
 

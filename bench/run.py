@@ -1,4 +1,4 @@
-"""Measure broker, Python client and log store beside their peers, and keep the figures.
+"""Measure broker, Python client, Spark connector and log store beside their peers, and keep the figures.
 
     python -m bench.run [--quick] [--only CASE] [--rounds N] [--dir DIR] [--json]
     python -m bench.run --render
@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench import broker_cases, cases, client_cases, delay_cases, machine, report
+from bench import broker_cases, cases, client_cases, delay_cases, machine, report, spark_cases
 from bench.sides import BenchError, Figures
 
 ROOT = Path(__file__).parents[1]
@@ -27,7 +27,13 @@ QUICK_RESULTS = ROOT / ".build/bench"
 COMMAND = "make bench"
 QUICK_GIB = 3
 BUSY = 0.7
-CASES = (*broker_cases.CASES, *delay_cases.CASES, *client_cases.CASES, *cases.STORE_CASES)
+CASES = (
+    *broker_cases.CASES,
+    *delay_cases.CASES,
+    *client_cases.CASES,
+    *spark_cases.CASES,
+    *cases.STORE_CASES,
+)
 
 
 def main() -> int:

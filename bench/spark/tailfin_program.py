@@ -1,0 +1,11 @@
+"""Tailfin's connector, as it is found by its name."""
+
+from bench.spark.connector import Connector, read, write
+from bench.spark.measuring import session, wanted
+
+if __name__ == "__main__":
+    asked = wanted("read", "write")
+    where = {"nameServer": asked.address, "topic": asked.topic}
+    connector = Connector("rocketmq", body="body", read=where, write=where)
+    with session(asked) as spark:
+        {"read": read, "write": write}[asked.action](spark, connector, asked)
