@@ -47,6 +47,7 @@ def fetch_jars() -> Path:
     home = ROOT / "bench/peers"
     wanted = "\n".join(pom.read_text() for pom in sorted(home.rglob("pom.xml")))
     if not (done.exists() and done.read_text() == wanted):
+        shutil.rmtree(PEERS, ignore_errors=True)  # a jar of another version must not stay beside the new one
         built = subprocess.run(["mvn", "-q", "-B", "-ntp", "package"], cwd=home, check=False)
         if built.returncode != 0:
             raise BenchError("Maven cannot fetch Kafka, the proxy and Spark's connector")
