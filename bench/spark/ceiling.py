@@ -14,20 +14,16 @@ from pyspark.sql.datasource import (
     InputPartition,
     WriterCommitMessage,
 )
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
+
+from tailfin.arrow.schema import message_schema, spark_schema
 
 BATCH_ROWS = 10_000
 QUEUES = 8
-SCHEMA = """
-    topic string, brokerName string, queueId int, queueOffset bigint, msgId string, offsetMsgId string,
-    tags string, keys string, body binary, bornTimestamp timestamp, storeTimestamp timestamp, bornHost string,
-    storeHost string, reconsumeTimes int, sysFlag int, flag int
-"""
 
 
 @functools.cache
-def ready_batch(spark_schema: StructType, body: int) -> pa.RecordBatch:
+def ready_batch(body: int) -> pa.RecordBatch:
     """Make the batch that is repeated, with values as long as those of messages that were sent."""
     same = {
         "topic": "Bench",
@@ -50,7 +46,7 @@ def ready_batch(spark_schema: StructType, body: int) -> pa.RecordBatch:
         "msgId": [f"{number:032X}" for number in numbers],
         "offsetMsgId": [f"{number:032X}" for number in numbers],
     }
-    schema = to_arrow_schema(spark_schema, timezone="UTC")
+    schema = message_schema()
     arrays = [pa.array(columns[field.name], field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -66,12 +62,11 @@ class Span(InputPartition):
 class Repeating:
     """Repeats the batch."""
 
-    schema: StructType
     body: int
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Span)
-        batch = ready_batch(self.schema, self.body)
+        batch = ready_batch(self.body)
         for _ in range(partition.rows // BATCH_ROWS):
             yield batch
         if rest := partition.rows % BATCH_ROWS:
@@ -116,13 +111,15 @@ class Ceiling(DataSource):
         return "ceiling"
 
     def schema(self) -> str:
-        return SCHEMA
+        return spark_schema()
 
     def reader(self, schema: StructType) -> Reader:
-        return Reader(schema, int(self.options["body"]), int(self.options["count"]))
+        del schema
+        return Reader(int(self.options["body"]), int(self.options["count"]))
 
     def streamReader(self, schema: StructType) -> StreamReader:
-        return StreamReader(schema, int(self.options["body"]), int(self.options["count"]))
+        del schema
+        return StreamReader(int(self.options["body"]), int(self.options["count"]))
 
     def writer(self, schema: StructType, overwrite: bool) -> Writer:
         del schema, overwrite

@@ -1,6 +1,6 @@
 """What the programs of all sides share: their arguments, the session, the clock, and the lines they print.
 
-A program imports nothing else of this repository: each connector runs on a Spark of its own.
+Neither this nor `connector` imports anything else of this repository: a peer runs on a Spark of its own.
 """
 
 import argparse
