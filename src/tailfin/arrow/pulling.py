@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 LOOK_EVERY_S = 5.0
 ANSWER_S = 10.0
 """After so long without an answer another member of the broker is asked."""
+BATCHES_AHEAD = 4
+"""Batches that are full by their bytes may be ready before the first is taken."""
 PAUSE_S = 0.1
 PAUSE_S_MAX = 2.0
 
@@ -138,7 +140,7 @@ class Stretch:
             suspend_ms=0,
             timeout_ms=max(int(min(pull.timeout, ANSWER_S) * 1000), 1),
             max_messages=pull.rows,
-            max_bytes=pull.bytes,
+            max_bytes=pull.bytes * BATCHES_AHEAD,
             namespace=self._access.namespace,
         )
 

@@ -37,7 +37,8 @@ GROUP = "TOOLS_CONSUMER"
 """RocketMQ's own group for tools: every broker has it, and it keeps no offsets."""
 
 BATCH_ROWS = 10_000
-BATCH_BYTES = 16 << 20
+BATCH_BYTES = 4 << 20
+"""Larger batches leave the caches of the processor, and Spark allocates memory for each anew."""
 PULL_BATCH = 1024
 """Messages asked for at once; brokers give fewer, 32 by their default."""
 PULL_TIMEOUT_S = 30.0

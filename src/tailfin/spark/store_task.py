@@ -4,7 +4,9 @@ import logging
 from typing import TYPE_CHECKING
 
 from tailfin.arrow.needing import pyarrow
+from tailfin.arrow.ranges import BATCH_BYTES
 from tailfin.client import names
+from tailfin.spark.memory import keep_freed
 from tailfin.spark.store_options import StoreOptions
 from tailfin.spark.store_planning import LogPart
 from tailfin.store import OfflineLog, StoreDamaged
@@ -23,6 +25,7 @@ def batches(part: LogPart, options: StoreOptions) -> "Iterator[pa.RecordBatch]":
     Raises:
         StoreDamaged: there are bytes that are no message, and these are not to be skipped.
     """
+    keep_freed()
     arrow, files = pyarrow(), OfflineLog(part.folder)
     stored_from, stored_before = options.span()
     topics = options.topics()
@@ -42,6 +45,7 @@ def batches(part: LogPart, options: StoreOptions) -> "Iterator[pa.RecordBatch]":
             halves=options.systemTopics,
             properties=options.includeProperties,
             rows=options.batchRows,
+            bytes=BATCH_BYTES,
         )
         if found is not None:
             yield arrow.record_batch(found)

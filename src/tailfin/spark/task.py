@@ -11,6 +11,7 @@ from tailfin.spark import json_bodies
 from tailfin.spark.bad_records import BadRecords
 from tailfin.spark.columns import Layout
 from tailfin.spark.filters import Kept
+from tailfin.spark.memory import keep_freed
 from tailfin.spark.options import SourceOptions
 
 
@@ -25,6 +26,7 @@ class Task:
 
     def batches(self, part: QueueRange) -> Iterator[pa.RecordBatch]:
         """Yield what a part has, in batches as Spark expects them."""
+        keep_freed()
         options = self.options
         reader = RangeReader.of(**self.keywords)
         found = reader.read(
