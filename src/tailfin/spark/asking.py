@@ -34,6 +34,8 @@ log = logging.getLogger("tailfin.spark")
 
 T = TypeVar("T")
 
+A_DAY_S = 86_400.0
+
 
 class Cluster:
     """A cluster that planning asks. Topics have the names that users give them, without namespace.
@@ -59,8 +61,9 @@ class Cluster:
         return cls._open[key]
 
     async def _start(self) -> Network:
-        # Names are wrapped here, where it is known which of them are topics.
-        network = Network(replace(self._options, namespace=None))
+        # Names are wrapped here, where it is known which of them are topics; and routes are asked for anew
+        # each time, so nobody has to look for changes of those of a query that ended.
+        network = Network(replace(self._options, namespace=None, route_interval=A_DAY_S))
         await network.start()
         return network
 
