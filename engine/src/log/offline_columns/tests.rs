@@ -83,8 +83,9 @@ fn topics_are_named_or_left_out() {
 
 #[test]
 fn what_no_queue_holds_is_left_out_unless_asked_for() {
-    let drafts = [sys_flag::TRANSACTION_PREPARED, sys_flag::TRANSACTION_COMMIT, sys_flag::TRANSACTION_ROLLBACK]
-        .map(|sys_flag| Draft { sys_flag, ..plain(b"T", b"x") });
+    let drafts =
+        [sys_flag::TRANSACTION_PREPARED, sys_flag::TRANSACTION_COMMIT, sys_flag::TRANSACTION_ROLLBACK]
+            .map(|sys_flag| Draft { sys_flag, ..plain(b"T", b"x") });
     let (root, _) = written(&drafts);
     assert_eq!(read(root.path(), &all()).0, [1]);
     assert_eq!(read(root.path(), &Wanted { halves: true, ..all() }).0, [0, 1, 2]);

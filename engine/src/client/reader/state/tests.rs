@@ -147,3 +147,54 @@ fn python_is_told_once_until_it_looks() {
     state.seen();
     assert!(state.tells());
 }
+
+#[test]
+fn nothing_is_pulled_from_its_end_on() {
+    let mut state = State::new(LIMIT, "a".into(), 10..12);
+    state.resume(None, None);
+    assert_eq!(state.next_pull().unwrap().offset, 10);
+    state.arrived(0, found(10, 2));
+    assert_eq!((state.next_pull(), state.is_finished()), (None, false));
+    state.take(2);
+    assert!(state.is_finished());
+}
+
+#[test]
+fn who_waits_is_due_with_the_goal_or_when_no_more_comes() {
+    let goal = Amount { messages: 3, bytes: usize::MAX };
+    let mut state = started();
+    state.set_goal(Some(goal));
+    state.next_pull();
+    assert!(!state.is_due(), "it is under way");
+    state.arrived(0, found(10, 2));
+    assert!(!state.is_due(), "there is room for more");
+    state.arrived(0, found(12, 1));
+    assert!(state.is_due());
+    state.take(3);
+    assert!(!state.is_due());
+    state.arrived(0, found(13, 1));
+    assert_eq!((state.is_due(), state.ready()), (true, 1), "the limits are reached");
+    state.release(Amount { messages: 4, bytes: usize::MAX });
+    state.arrived(0, trouble(50));
+    assert!(state.is_due(), "trouble is told");
+    state.set_goal(None);
+    assert!(!state.is_due(), "nobody waits");
+}
+
+#[test]
+fn a_goal_in_bytes_is_reached_too() {
+    let mut state = started();
+    state.set_goal(Some(Amount { messages: usize::MAX, bytes: 1 }));
+    state.arrived(0, found(10, 1));
+    assert!(state.is_due());
+}
+
+#[test]
+fn what_is_put_back_is_taken_next() {
+    let mut state = started();
+    state.arrived(0, found(10, 4));
+    let mut taken = state.take(3).into_iter();
+    taken.next();
+    state.put_back(taken);
+    assert_eq!(offsets(&state.take(9)), [11, 12, 13]);
+}
