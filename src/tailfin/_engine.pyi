@@ -1034,6 +1034,7 @@ class Reader:
         check_crc: bool = True,
         body_bytes_max: int = ...,
         until: int | None = None,
+        gather: tuple[int, int, bool] | None = None,
     ) -> Reader:
         """Make a reader; the defaults are RocketMQ's.
 
@@ -1061,8 +1062,10 @@ class Reader:
             namespace: taken off the topics that messages show.
             check_crc: whether bodies must fit their checksums.
             body_bytes_max: what compressed bodies may grow to.
-            until: the offset where it ends: nothing from there on is pulled. Whoever gives one waits with
-                `collect` or `wait`: `Courier.take` does not return such a reader.
+            until: the offset where it ends: nothing from there on is pulled.
+            gather: have messages gathered into batches of so many rows, or about so many bytes, with or
+                without a column of all properties. They are taken with `collect`, and `Courier.take` does not
+                return such a reader. A message that cannot be read is trouble -1000.
         """
     def resume(self, *, offset: int | None = None, address: str | None = None) -> None:
         """Start, or go on after a pause or trouble; elsewhere if that is given. What is ready stays."""
@@ -1078,22 +1081,11 @@ class Reader:
         """Say that messages, of so many bytes by their `size`, were dealt with: there is room for others."""
     def wait(self, timeout: float) -> bool:
         """Wait up to `timeout` seconds for messages or trouble; return whether there is something."""
-    def collect(
-        self, *, rows: int = 10_000, bytes: int = ..., timeout: float = 30.0, properties: bool = False
-    ) -> ArrowBatch | None:
-        """Take the next messages in order as columns, and release them.
+    def collect(self, timeout: float = 30.0) -> ArrowBatch | None:
+        """Take the next batch of what is gathered, and release it.
 
-        Waits until there are `rows` messages or `bytes` bytes of them, or until no more come for now: `until`
-        is reached, trouble came, the limits are, or `timeout` seconds passed. None: there are none.
-
-        Args:
-            rows: messages of a batch, at most.
-            bytes: bytes after which a batch is full, about.
-            timeout: seconds to wait, at most.
-            properties: have a column with all properties.
-
-        Raises:
-            DamagedMessage: the next message cannot be read; the one after is next.
+        Waits until a batch is full, or until no more comes for now: `until` is reached, trouble came, the
+        limits are reached, or `timeout` seconds passed. None: nothing is gathered.
         """
     @property
     def finished(self) -> bool:

@@ -1,20 +1,22 @@
 //! Rows, collected into columns.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int32Array, Int64Array, MapArray, StructArray, TimestampMicrosecondArray};
 
 use super::schema::{UTC, entries, fields};
 use super::text::{Runs, Texts, offsets};
-use crate::client::received::without_namespace;
-use crate::message::{DispatchProperties, Record, host, ids, properties};
+use crate::client::received::{Damage, Tags, is_wanted, without_namespace};
+use crate::message::{BatchEntry, DispatchProperties, Record, batch, content, crc, host, ids, properties};
 
 /// Offsets into a column have 31 bits.
 const COLUMN_BYTES_MAX: usize = i32::MAX as usize;
-/// What one row may add to any column but the body's: properties have 15 bits, and each may be read as replacement
-/// characters of three bytes.
-const ROW_TEXT_MAX: usize = 3 << 15;
+/// Each malformed byte of a text is read as a replacement character of three bytes.
+const LOSSY_GROWTH: usize = 3;
+/// What one row may add to any column but the body's: properties have 15 bits.
+const ROW_TEXT_MAX: usize = LOSSY_GROWTH << 15;
 /// What a row is taken for before the first is seen.
 const ROW_BYTES_GUESS: usize = 128;
 /// No more room than this is made for bodies ahead of need.
@@ -22,14 +24,35 @@ const BODY_ROOM_MAX: usize = 64 << 20;
 
 /// One message, as the columns take it.
 #[derive(Debug)]
-pub struct Row<'a> {
-    pub record: Record<'a>,
-    pub queue_offset: i64,
-    pub flag: i32,
+struct Row<'a> {
+    record: Record<'a>,
+    queue_offset: i64,
+    flag: i32,
     /// As its sender gave it.
-    pub body: Cow<'a, [u8]>,
+    body: &'a [u8],
     /// The text of the properties.
-    pub properties: &'a [u8],
+    properties: &'a [u8],
+}
+
+/// How records become rows, and which do.
+#[derive(Debug)]
+pub struct Opening<'a> {
+    /// Whether a body must fit its checksum.
+    pub check_crc: bool,
+    /// What a compressed body may grow to.
+    pub body_bytes_max: usize,
+    /// Added to the offsets of a queue that moved here from another broker.
+    pub offset_delta: i64,
+    /// The queue offsets that are wanted.
+    pub wanted: Range<i64>,
+    pub tags: &'a Tags,
+}
+
+impl Opening<'_> {
+    /// It wraps only when the server makes up offsets.
+    pub fn offset_of(&self, record: &Record<'_>) -> i64 {
+        record.queue_offset().wrapping_add(self.offset_delta)
+    }
 }
 
 /// What is the same for all rows of a batch.
@@ -92,6 +115,11 @@ impl Columns {
         self.queue_id.len()
     }
 
+    /// The queue offset of the last row.
+    pub fn last_offset(&self) -> Option<i64> {
+        self.queue_offset.last().copied()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.queue_id.is_empty()
     }
@@ -104,15 +132,65 @@ impl Columns {
 
     /// Whether rows with so many bytes in one column still fit.
     #[inline]
-    pub fn has_room(&self, bytes: usize) -> bool {
+    fn has_room(&self, bytes: usize) -> bool {
         let properties = self.properties.as_ref().map_or(0, Maps::bytes);
         let longest = self.body.bytes().max(self.keys.bytes()).max(properties);
         longest + bytes.max(ROW_TEXT_MAX) <= COLUMN_BYTES_MAX
     }
 
+    /// Adds the message of a record, or those of a batch that was stored as one, as far as they are wanted. False, and
+    /// nothing is added, when there is no room.
+    pub fn add(&mut self, record: &Record<'_>, opening: &Opening<'_>) -> Result<bool, Damage> {
+        let offset = opening.offset_of(record);
+        let is_batch = content::is_batch(record);
+        let properties = crc::without_property_crc(record.properties());
+        if !is_batch && (offset >= opening.wanted.end || !is_wanted(opening.tags, properties)) {
+            return Ok(true);
+        }
+        let body = content::body_of(record, opening.check_crc, opening.body_bytes_max)?;
+        if is_batch {
+            // One that cannot be taken apart is a message.
+            if let Ok(entries) = batch::entries(&body).collect::<Result<Vec<_>, _>>() {
+                return Ok(self.add_batch(record, body.len(), offset, &entries, opening));
+            }
+        }
+        if !self.has_room(body.len()) {
+            return Ok(false);
+        }
+        self.push(&Row {
+            record: *record,
+            queue_offset: offset,
+            flag: record.flag(),
+            body: &body,
+            properties,
+        });
+        Ok(true)
+    }
+
+    fn add_batch(
+        &mut self,
+        record: &Record<'_>,
+        bytes: usize,
+        first: i64,
+        entries: &[BatchEntry<'_>],
+        opening: &Opening<'_>,
+    ) -> bool {
+        // All of it may be properties.
+        if !self.has_room(bytes * LOSSY_GROWTH) {
+            return false;
+        }
+        for (index, &BatchEntry { flag, body, properties }) in entries.iter().enumerate() {
+            let queue_offset = first.wrapping_add(index as i64);
+            if opening.wanted.contains(&queue_offset) && is_wanted(opening.tags, properties) {
+                self.push(&Row { record: *record, queue_offset, flag, body, properties });
+            }
+        }
+        true
+    }
+
     /// Adds a row, for which there must be room.
     #[inline]
-    pub fn push(&mut self, row: &Row<'_>) {
+    fn push(&mut self, row: &Row<'_>) {
         let Row { record, body, .. } = row;
         if self.is_empty() {
             self.body.reserve((self.queue_id.capacity() * body.len()).min(BODY_ROOM_MAX));

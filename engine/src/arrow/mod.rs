@@ -7,5 +7,5 @@ mod columns;
 mod schema;
 mod text;
 
-pub use columns::{Columns, Origin, Row};
+pub use columns::{Columns, Opening, Origin};
 pub use schema::fields;

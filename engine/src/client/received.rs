@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::arrow::Row;
 pub use crate::message::Damage;
 use crate::message::layout::property;
 use crate::message::{BadRecord, BatchEntry, Record, batch, content, crc, properties};
@@ -98,7 +97,7 @@ impl Answer {
     }
 }
 
-fn is_wanted(wanted: &Tags, text: &[u8]) -> bool {
+pub(crate) fn is_wanted(wanted: &Tags, text: &[u8]) -> bool {
     wanted.is_empty() || properties::find(text, property::TAGS).is_some_and(|tags| wanted.contains(tags))
 }
 
@@ -163,21 +162,6 @@ impl Received {
             return Ok(Cow::Borrowed(&part.batch[part.body.clone()]));
         }
         self.answer.reading.body_of(&self.record())
-    }
-
-    /// As the columns of a table take it: from its queue, whatever topic it was first sent to.
-    pub fn row(&self) -> Result<Row<'_>, Damage> {
-        let record = self.record();
-        let (flag, index, body, properties) = if let Some(part) = &self.part {
-            let batch = &part.batch;
-            let body = Cow::Borrowed(&batch[part.body.clone()]);
-            (part.flag, part.index, body, &batch[part.properties.clone()])
-        } else {
-            let body = self.answer.reading.body_of(&record)?;
-            (record.flag(), 0, body, crc::without_property_crc(record.properties()))
-        };
-        let queue_offset = self.answer.offset_of(&record).wrapping_add(index);
-        Ok(Row { record, queue_offset, flag, body, properties })
     }
 
     fn properties_text(&self) -> &[u8] {

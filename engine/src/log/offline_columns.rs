@@ -6,9 +6,10 @@ use std::ops::Range;
 use hashbrown::HashMap;
 
 use super::offline::{OfflineLog, Step, WalkEnd, Walked, flaw};
-use crate::arrow::{Columns, Origin, Row};
+use crate::arrow::{Columns, Opening, Origin};
+use crate::client::received::Tags;
 use crate::error::Result;
-use crate::message::{BatchEntry, Record, batch, content, crc};
+use crate::message::Record;
 
 /// Which messages of a log are wanted, and how.
 #[derive(Clone, Debug)]
@@ -58,6 +59,7 @@ impl OfflineLog {
             wanted,
             columns: Columns::new(wanted.origin.clone(), wanted.rows, wanted.with_properties),
             judged: HashMap::new(),
+            no_tags: Tags::default(),
         };
         let end = self.walk(wanted.range.start, |found| collector.visit(&found))?;
         Ok((collector.columns, end))
@@ -68,6 +70,7 @@ struct Collector<'a> {
     wanted: &'a Wanted,
     columns: Columns,
     judged: HashMap<Box<[u8]>, bool>,
+    no_tags: Tags,
 }
 
 impl Collector<'_> {
@@ -101,36 +104,19 @@ impl Collector<'_> {
     }
 
     fn add(&mut self, record: &Record<'_>) -> Step {
-        // Its checksum is known to fit.
-        let body = match content::body_of(record, false, self.wanted.body_bytes_max) {
-            Ok(body) => body,
-            Err(damage) => return Step::Damaged(format!("the message cannot be read: {damage}")),
+        let opening = Opening {
+            // It is known to fit.
+            check_crc: false,
+            body_bytes_max: self.wanted.body_bytes_max,
+            offset_delta: 0,
+            wanted: i64::MIN..i64::MAX,
+            tags: &self.no_tags,
         };
-        // Inside may be the properties of many messages.
-        if !self.columns.has_room(3 * body.len()) {
-            return Step::Stop;
+        match self.columns.add(record, &opening) {
+            Ok(true) => Step::On,
+            Ok(false) => Step::Stop,
+            Err(damage) => Step::Damaged(format!("the message cannot be read: {damage}")),
         }
-        if content::is_batch(record) {
-            let entries: std::result::Result<Vec<BatchEntry<'_>>, _> = batch::entries(&body).collect();
-            if let Ok(entries) = entries {
-                for (queue_offset, BatchEntry { flag, body, properties }) in
-                    (record.queue_offset()..).zip(entries)
-                {
-                    self.columns.push(&Row {
-                        record: *record,
-                        queue_offset,
-                        flag,
-                        body: body.into(),
-                        properties,
-                    });
-                }
-                return Step::On;
-            }
-        }
-        let properties = crc::without_property_crc(record.properties());
-        let (queue_offset, flag) = (record.queue_offset(), record.flag());
-        self.columns.push(&Row { record: *record, queue_offset, flag, body, properties });
-        Step::On
     }
 }
 

@@ -131,6 +131,7 @@ class Stretch:
             queue_id=pull.queue.queue_id,
             offset=self._next,
             until=self._end,
+            gather=(pull.rows, pull.bytes, pull.properties),
             expression=wanted.sub_string or "*",
             expression_type=wanted.expression_type or "TAG",
             sub_version=wanted.sub_version,
@@ -150,11 +151,9 @@ class Stretch:
 
     def __iter__(self) -> "Iterator[pa.RecordBatch | Loss]":
         """Yield what is there, in order, and what is not."""
-        pull, arrow = self._pull, pyarrow()
+        arrow = pyarrow()
         while not self._reader.finished:
-            found = self._reader.collect(
-                rows=pull.rows, bytes=pull.bytes, timeout=LOOK_EVERY_S, properties=pull.properties
-            )
+            found = self._reader.collect(LOOK_EVERY_S)
             if found is not None:
                 self._tries = 0
                 batch = arrow.record_batch(found)

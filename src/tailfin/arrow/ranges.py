@@ -213,8 +213,7 @@ class RangeReader:
 
         Raises:
             DataLost: messages of the range are gone.
-            ReadFailed: the broker refuses, or did not answer for too long.
-            DamagedMessage: a message cannot be read.
+            ReadFailed: the broker refuses, or did not answer for too long, or a message cannot be read.
         """
         portal = self._running()
         wanted = Sql(expression) if sql else expression

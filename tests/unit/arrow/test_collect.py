@@ -8,11 +8,12 @@ import pyarrow as pa
 import pytest
 
 import tailfin
-from tailfin._engine import ArrowBatch, Courier, DamagedMessage, Reader, compress_body
+from tailfin._engine import ArrowBatch, Courier, Reader, compress_body
 from tailfin.testing import Cluster, cluster, until
 from tests.unit.client.engines import courier
 
 TOPIC = "columns"
+ALL = (1000, 1 << 30, False)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +50,9 @@ class Place:
         placed = store.append(TOPIC, body, self.queue_id, **given)
         until(lambda: store.max_offset(TOPIC, self.queue_id) > placed.queue_offset)
 
-    def reader(self, offset: int = 0, until: int = 1 << 40, **options: object) -> Reader:
+    def reader(
+        self, offset: int = 0, until: int = 1 << 40, gather: tuple[int, int, bool] = ALL, **options: object
+    ) -> Reader:
         given: dict[str, Any] = {"send_expression": True, "suspend_ms": 0, "max_messages": 100_000}
         reader = Reader(
             self.carrying,
@@ -60,6 +63,7 @@ class Place:
             queue_id=self.queue_id,
             offset=offset,
             until=until,
+            gather=gather,
             **{**given, **options},
         )
         reader.resume()
@@ -83,14 +87,14 @@ def offsets(found: ArrowBatch | None) -> list[int]:
 
 def test_many_pulls_become_one_batch(place: Place) -> None:
     place.put(200)
-    reader = place.reader(until=200)
-    found = reader.collect(rows=150)
+    reader = place.reader(until=200, gather=(150, 1 << 30, False))
+    found = reader.collect()
     assert found is not None
     assert len(found) == 150
     assert offsets(found) == list(range(150))
-    assert offsets(reader.collect(rows=150)) == list(range(150, 200))
+    assert offsets(reader.collect()) == list(range(150, 200))
     assert reader.finished
-    assert reader.collect(rows=1) is None
+    assert reader.collect() is None
     assert reader.held == (0, 0)
 
 
@@ -109,11 +113,12 @@ def test_who_looks_for_tags_gets_none_from_behind_the_end(place: Place) -> None:
     assert reader.finished
 
 
-def test_a_collect_waits_no_longer_than_it_may(place: Place) -> None:
+def test_a_collect_waits_no_longer_than_it_may_and_returns_what_is_there(place: Place) -> None:
     place.put(3)
     reader = place.reader(until=100, suspend_ms=15_000)
+    until(lambda: reader.ready == 3)
     begun = time.monotonic()
-    assert offsets(reader.collect(rows=50, timeout=0.2)) == [0, 1, 2]
+    assert offsets(reader.collect(0.2)) == [0, 1, 2]
     assert time.monotonic() - begun < 10
     assert not reader.finished
 
@@ -121,18 +126,20 @@ def test_a_collect_waits_no_longer_than_it_may(place: Place) -> None:
 def test_the_end_of_the_queue_is_told_with_what_came_before_it(place: Place) -> None:
     place.put(3)
     reader = place.reader(until=100)
-    assert offsets(reader.collect(rows=50, timeout=20)) == [0, 1, 2]
-    assert reader.collect(rows=50, timeout=20) is None
+    assert offsets(reader.collect()) == [0, 1, 2]
+    assert reader.collect() is None
     assert reader.trouble is not None
     assert reader.trouble[0] == 19
 
 
-def test_a_batch_ends_when_it_has_the_bytes_that_were_asked_for(place: Place) -> None:
+def test_a_batch_is_full_when_it_has_the_bytes_that_were_asked_for(place: Place) -> None:
     place.put(100)
-    reader = place.reader(until=100)
-    first = offsets(reader.collect(bytes=10 * 130))
-    assert 5 < len(first) < 20
-    assert first + offsets(reader.collect()) == list(range(100))
+    reader = place.reader(until=100, gather=(1000, 10 * 130, False))
+    batches = []
+    while not reader.finished:
+        batches.append(offsets(reader.collect()))
+    assert all(5 < len(batch) < 20 for batch in batches[:-1])
+    assert [offset for batch in batches for offset in batch] == list(range(100))
 
 
 def test_limits_that_are_reached_end_the_wait(place: Place) -> None:
@@ -140,13 +147,21 @@ def test_limits_that_are_reached_end_the_wait(place: Place) -> None:
     reader = place.reader(until=100, max_messages=32)
     found: list[int] = []
     while not reader.finished:
-        found += offsets(reader.collect(rows=1000, timeout=20))
+        found += offsets(reader.collect())
     assert found == list(range(100))
+
+
+def test_a_seek_drops_what_was_gathered(place: Place) -> None:
+    place.put(10)
+    reader = place.reader(until=10)
+    until(lambda: reader.ready == 10)
+    reader.seek(7)
+    assert offsets(reader.collect()) == [7, 8, 9]
 
 
 def test_properties_are_a_column_for_those_who_ask(place: Place) -> None:
     place.put_one(b"x", tags="t", keys="k1 k2", properties={"city": "Köln"})
-    plain, full = place.reader(until=1).collect(), place.reader(until=1).collect(properties=True)
+    plain, full = (place.reader(until=1, gather=(1, 1, asked)).collect() for asked in (False, True))
     assert "properties" not in rows(plain)[0]
     row = rows(full)[0]
     assert (row["tags"], row["keys"]) == ("t", "k1 k2")
@@ -160,15 +175,19 @@ def test_compressed_bodies_are_unpacked(place: Place, compression: str) -> None:
     assert rows(place.reader(until=1).collect())[0]["body"] == b"hello " * 100
 
 
-def test_a_damaged_message_is_named_after_those_before_it_were_returned(place: Place) -> None:
+def test_a_damaged_message_is_trouble_after_those_before_it_were_returned(place: Place) -> None:
     place.put(2)
     place.put_one(b"no stream at all", sys_flag=1)
     place.put(1)
     reader = place.reader(until=4)
-    assert offsets(reader.collect(rows=4)) == [0, 1]
-    with pytest.raises(DamagedMessage, match=rf"message 2 of columns, queue {place.queue_id} on broker-a"):
-        reader.collect(rows=4)
-    assert offsets(reader.collect(rows=4)) == [3]
+    assert offsets(reader.collect()) == [0, 1]
+    assert reader.collect() is None
+    assert reader.trouble is not None
+    code, remark, offset = reader.trouble
+    assert (code, offset) == (-1000, 2)
+    assert "message 2 cannot be read: its compressed bytes are damaged" in remark
+    reader.resume(offset=3)
+    assert offsets(reader.collect()) == [3]
     assert reader.held == (0, 0)
 
 

@@ -11,21 +11,20 @@ fn origin() -> Origin {
     Origin { broker: Some("broker-a".into()), namespace: None }
 }
 
-fn row(bytes: &[u8]) -> Row<'_> {
-    let record = Record::parse(bytes).unwrap();
-    Row {
-        record,
-        queue_offset: record.queue_offset(),
-        flag: record.flag(),
-        body: record.body().into(),
-        properties: record.properties(),
-    }
+fn opening(tags: &Tags) -> Opening<'_> {
+    let body_bytes_max = 1 << 20;
+    Opening { check_crc: true, body_bytes_max, offset_delta: 0, wanted: i64::MIN..i64::MAX, tags }
+}
+
+fn push(columns: &mut Columns, bytes: &[u8]) {
+    let tags = Tags::default();
+    assert_eq!(columns.add(&Record::parse(bytes).unwrap(), &opening(&tags)), Ok(true));
 }
 
 fn batch(records: &[Vec<u8>], with_properties: bool) -> RecordBatch {
     let mut columns = Columns::new(origin(), records.len(), with_properties);
     for bytes in records {
-        columns.push(&row(bytes));
+        push(&mut columns, bytes);
     }
     columns.finish().into()
 }
@@ -120,7 +119,7 @@ fn a_namespace_is_taken_off_the_topic() {
     let bytes = encoded(&draft, usual(&draft), stamp(0, 0, 0));
     let origin = Origin { broker: None, namespace: Some("ns".into()) };
     let mut columns = Columns::new(origin, 1, false);
-    columns.push(&row(&bytes));
+    push(&mut columns, &bytes);
     let batch = columns.finish().into();
     assert_eq!((text(&batch, "topic").as_deref(), text(&batch, "brokerName")), (Some("orders"), None));
 }
@@ -128,6 +127,49 @@ fn a_namespace_is_taken_off_the_topic() {
 #[test]
 fn no_rows_are_an_empty_batch() {
     assert_eq!(Columns::new(origin(), 0, true).finish().len(), 0);
+}
+
+#[test]
+fn only_what_is_wanted_becomes_a_row() {
+    let tags = Tags::from([b"a"[..].into()]);
+    let wanted = Opening { wanted: 0..2, ..opening(&tags) };
+    let mut columns = Columns::new(origin(), 4, false);
+    for (offset, tag) in [(0, "a"), (1, "b"), (2, "a")] {
+        let properties = format!("TAGS\x01{tag}\x02");
+        let draft = Draft { properties: properties.as_bytes(), ..plain(b"T", b"x") };
+        let bytes = encoded(&draft, usual(&draft), stamp(offset, 0, 0));
+        assert_eq!(columns.add(&Record::parse(&bytes).unwrap(), &wanted), Ok(true));
+    }
+    assert_eq!(columns.queue_offset, [0]);
+}
+
+#[test]
+fn the_messages_of_a_batch_that_was_stored_as_one_are_rows() {
+    let mut inner = Vec::new();
+    for body in [b"one".as_slice(), b"two", b"three"] {
+        let entry = BatchEntry { flag: 8, body, properties: b"TAGS\x01a\x02" };
+        batch::encode_entry(&mut inner, &entry).unwrap();
+    }
+    let draft = Draft { sys_flag: 0xC0, ..plain(b"T", &inner) };
+    let bytes = encoded(&draft, usual(&draft), stamp(10, 0, 0));
+    let tags = Tags::default();
+    let wanted = Opening { wanted: 11..13, offset_delta: 0, ..opening(&tags) };
+    let mut columns = Columns::new(origin(), 4, true);
+    assert_eq!(columns.add(&Record::parse(&bytes).unwrap(), &wanted), Ok(true));
+    assert_eq!((&*columns.queue_offset, &*columns.flag), (&[11, 12][..], &[8, 8][..]));
+}
+
+#[test]
+fn a_damaged_body_is_no_row() {
+    let draft = plain(b"T", b"hello");
+    let mut bytes = encoded(&draft, usual(&draft), stamp(0, 0, 0));
+    bytes[90] ^= 1;
+    let record = Record::parse(&bytes).unwrap();
+    let tags = Tags::default();
+    let mut columns = Columns::new(origin(), 1, false);
+    assert_eq!(columns.add(&record, &opening(&tags)), Err(Damage::Checksum));
+    assert_eq!(columns.add(&record, &Opening { check_crc: false, ..opening(&tags) }), Ok(true));
+    assert_eq!(columns.len(), 1);
 }
 
 proptest! {
@@ -138,8 +180,8 @@ proptest! {
         let records: Vec<Vec<u8>> = messages
             .iter()
             .map(|(message, at)| {
-                // Bodies are as stored here, whatever the flags say; those of hosts are the encoder's.
-                encoded(&message.draft(), usual(&message.draft()), *at)
+                let draft = Draft { sys_flag: 0, ..message.draft() };
+                encoded(&draft, usual(&draft), *at)
             })
             .collect();
         let batch = batch(&records, true);

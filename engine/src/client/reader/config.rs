@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::gathering::Gathering;
 use crate::client::received::Tags;
 
 #[derive(Clone, Debug)]
@@ -23,6 +24,8 @@ pub struct ReaderConfig {
     pub is_lite: bool,
     /// Where it ends: nothing from here on is pulled.
     pub until: i64,
+    /// Have messages gathered into columns; otherwise they are taken one by one.
+    pub gathering: Option<Gathering>,
 }
 
 /// What the reader wants of its queue.

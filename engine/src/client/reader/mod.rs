@@ -3,8 +3,10 @@
 //! A reader goes on by itself while the broker answers as brokers do; anything else stops it until somebody decides.
 //!
 //! - `config` is what it is told, `state` where it stands, `pulled` what became of a pull
+//! - `gathering` collects messages into columns, for those who take tables
 
 mod config;
+mod gathering;
 mod pulled;
 mod state;
 
@@ -15,14 +17,16 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 pub use config::{Amount, Filter, ReaderConfig};
+use gathering::Gathered;
+pub use gathering::Gathering;
 pub use pulled::Trouble;
 use pulled::{Asked, Pulled};
 use state::Pull;
 pub use state::State;
 
 use super::courier::{Courier, Outcome, Request, Waiter};
-use super::received::{Damage, Reading, Received};
-use crate::arrow::{Columns, Origin};
+use super::received::{Reading, Received};
+use crate::arrow::Columns;
 
 const PULL_MESSAGE: i32 = 11;
 const LITE_PULL_MESSAGE: i32 = 361;
@@ -54,7 +58,8 @@ impl Reader {
         address: Arc<str>,
         offset: i64,
     ) -> Self {
-        let state = Mutex::new(State::new(config.limit, address, offset..config.until));
+        let gathered = config.gathering.clone().map(Gathered::new);
+        let state = Mutex::new(State::new(config.limit, address, offset..config.until, gathered));
         Self {
             courier,
             config,
@@ -104,54 +109,12 @@ impl Reader {
         taken
     }
 
-    /// Wait until so much is ready, or nothing more comes for now; false when the time passed before.
-    pub fn gather(&self, goal: Amount, timeout: Duration) -> bool {
+    /// Take the next batch of what is gathered, whole or not, and release it.
+    pub fn collect(self: &Arc<Self>) -> Option<Columns> {
         let mut state = self.state.lock();
-        state.set_goal(Some(goal));
-        self.news.wait_while_for(&mut state, |state| !state.is_due(), timeout);
-        let is_due = state.is_due();
-        state.set_goal(None);
-        is_due
-    }
-
-    /// Take messages in order as columns, up to about the goal, and release them. One that is damaged is given back
-    /// alone, once everything before it was taken.
-    pub fn collect(
-        self: &Arc<Self>,
-        goal: Amount,
-        with_properties: bool,
-    ) -> Result<Columns, (Box<Received>, Damage)> {
-        let mut taken = self.state.lock().take(goal.messages).into_iter();
-        let Reading { broker, namespace, .. } = &*self.reading;
-        let origin = Origin { broker: Some(broker.clone()), namespace: namespace.clone() };
-        let mut columns = Columns::new(origin, taken.len(), with_properties);
-        let mut bytes = 0;
-        let mut damage = None;
-        for message in taken.as_slice() {
-            match message.row() {
-                Ok(row) if columns.has_room(row.body.len()) => columns.push(&row),
-                Ok(_) => break,
-                Err(found) => {
-                    damage = Some(found);
-                    break;
-                }
-            }
-            bytes += message.size();
-            if columns.bytes() >= goal.bytes {
-                break;
-            }
-        }
-        let mut released = Amount { messages: columns.len(), bytes };
-        taken.by_ref().take(columns.len()).for_each(drop);
-        let damaged = damage.filter(|_| columns.is_empty()).and_then(|damage| Some((taken.next()?, damage)));
-        if let Some((message, _)) = &damaged {
-            released = Amount { messages: 1, bytes: message.size() };
-        }
-        let mut state = self.state.lock();
-        state.put_back(taken);
-        state.release(released);
+        let columns = state.collect();
         self.go_on(state, false);
-        damaged.map_or(Ok(columns), |(message, damage)| Err((message.into(), damage)))
+        columns
     }
 
     /// What is under way is ignored when it comes.
@@ -160,14 +123,13 @@ impl Reader {
         self.news.notify_all();
     }
 
-    /// Wait until there is something to take, or trouble; false when the time passed without.
+    /// Wait until there is something to take, of what is gathered a whole batch, or trouble; false when the time passed
+    /// without.
     pub fn wait(&self, timeout: Duration) -> bool {
         let mut state = self.state.lock();
-        state.set_goal(Some(Amount { messages: 1, bytes: 1 }));
-        let is_idle = |state: &mut State| !state.has_news() && !state.is_closed();
+        let is_idle = |state: &mut State| !state.is_due() && !state.is_closed();
         self.news.wait_while_for(&mut state, is_idle, timeout);
-        state.set_goal(None);
-        state.has_news()
+        state.is_due()
     }
 
     fn change(self: &Arc<Self>, how: impl FnOnce(&mut State)) {
@@ -191,14 +153,27 @@ impl Reader {
 
     fn arrived(self: &Arc<Self>, run: u64, pulled: Pulled) {
         let mut state = self.state.lock();
-        if !state.arrived(run, pulled) {
-            return;
+        if state.arrived(run, pulled) {
+            self.wake_and_go_on(state);
         }
-        let has_news = state.has_news();
-        if state.is_due() {
+    }
+
+    /// With the lock, so that nothing is gathered from an answer that no longer counts.
+    fn gathered(self: &Arc<Self>, run: u64, outcome: Outcome<'_>, asked: Asked<'_>) {
+        let mut state = self.state.lock();
+        if state.is_current(run) {
+            let pulled = Pulled::of(outcome, asked, state.gathered());
+            state.arrived(run, pulled);
+            self.wake_and_go_on(state);
+        }
+    }
+
+    fn wake_and_go_on(self: &Arc<Self>, state: MutexGuard<'_, State>) {
+        let is_due = state.is_due();
+        if is_due {
             self.news.notify_all();
         }
-        self.go_on(state, has_news);
+        self.go_on(state, is_due);
     }
 
     fn send(self: &Arc<Self>, pull: &Pull) {
@@ -259,6 +234,10 @@ impl Waiter for UnderWay {
             tags: &reader.config.filter.tags,
             reading: &reader.reading,
         };
-        reader.arrived(self.run, Pulled::of(outcome, asked));
+        if reader.config.gathering.is_some() {
+            reader.gathered(self.run, outcome, asked);
+        } else {
+            reader.arrived(self.run, Pulled::of(outcome, asked, None));
+        }
     }
 }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use super::config::Amount;
+use super::gathering::{Gathered, Unreadable};
+use crate::arrow::Opening;
 use crate::client::courier::Outcome;
 use crate::client::received::{Answer, Reading, Received, Tags};
 use crate::net::frame::Frame;
@@ -75,21 +77,24 @@ pub struct Asked<'a> {
 }
 
 impl Pulled {
-    /// Read the outcome of a pull.
-    pub fn of(outcome: Outcome<'_>, asked: Asked<'_>) -> Self {
+    /// Read the outcome of a pull; the messages are added to the columns, if there are such.
+    pub fn of(outcome: Outcome<'_>, asked: Asked<'_>, columns: Option<&mut Gathered>) -> Self {
         let Asked { offset, .. } = asked;
         match outcome {
-            Outcome::Answered(frame) => Self::of_answer(frame, asked),
+            Outcome::Answered(frame) => Self::of_answer(frame, asked, columns),
             Outcome::Failed(failure) => Self::failed(offset, failure.code, failure.remark),
             Outcome::Sent => unreachable!("pulls are answered"),
         }
     }
 
-    fn of_answer(frame: &Frame<'_>, asked: Asked<'_>) -> Self {
+    fn of_answer(frame: &Frame<'_>, asked: Asked<'_>, columns: Option<&mut Gathered>) -> Self {
         let fields = Fields::of(frame);
         let (code, offset) = (frame.header.code, asked.offset);
         let mut pulled = match (code, fields.next_offset) {
-            (FOUND, Some(next)) if next > offset => Self::found(frame, &fields, next, asked),
+            (FOUND, Some(next)) if next > offset => match columns {
+                Some(columns) => Self::gathered(frame, &fields, next, asked, columns),
+                None => Self::found(frame, &fields, next, asked),
+            },
             (NOT_FOUND, Some(next)) if asked.may_wait => Self { next_offset: next, ..Self::default() },
             // Who is sent back to the same place would ask without a pause: another broker is meant.
             (RETRY_IMMEDIATELY, Some(next)) if next != offset => {
@@ -125,6 +130,34 @@ impl Pulled {
         let next_offset = messages.last().map_or(asked.offset, |last| last.queue_offset().wrapping_add(1));
         let remark = format!("at offset {next_offset} the answer holds no message: {bad}");
         Self { messages, amount, ..Self::failed(next_offset, UNREADABLE, remark) }
+    }
+
+    fn gathered(
+        frame: &Frame<'_>,
+        fields: &Fields,
+        next_offset: i64,
+        asked: Asked<'_>,
+        columns: &mut Gathered,
+    ) -> Self {
+        let opening = Opening {
+            check_crc: asked.reading.check_crc,
+            body_bytes_max: asked.reading.body_bytes_max,
+            offset_delta: fields.offset_delta.unwrap_or(0),
+            wanted: asked.offset..asked.until,
+            tags: asked.tags,
+        };
+        let (amount, bad) = columns.add(frame.body, &opening);
+        let (next_offset, remark) = match bad {
+            None => return Self { amount, next_offset, ..Self::default() },
+            Some(Unreadable::Message(offset, damage)) => {
+                (offset, format!("message {offset} cannot be read: {damage}"))
+            }
+            Some(Unreadable::Bytes(bad)) => {
+                let at = columns.next_offset().unwrap_or(asked.offset).max(asked.offset);
+                (at, format!("at offset {at} the answer holds no message: {bad}"))
+            }
+        };
+        Self { amount, ..Self::failed(next_offset, UNREADABLE, remark) }
     }
 
     fn failed(next_offset: i64, code: i32, remark: String) -> Self {

@@ -5,7 +5,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::config::Amount;
+use super::gathering::{Batch, Gathered};
 use super::pulled::{Pulled, Trouble};
+use crate::arrow::Columns;
 use crate::client::received::Received;
 
 /// A pull to be made.
@@ -38,9 +40,7 @@ pub struct State {
     /// Python was told, and did not look since.
     is_noticed: bool,
     ready: VecDeque<Received>,
-    ready_bytes: usize,
-    /// What somebody waits for.
-    goal: Option<Amount>,
+    gathered: Option<Gathered>,
     held: Amount,
     trouble: Option<Trouble>,
     suggested_broker: Option<i64>,
@@ -48,7 +48,12 @@ pub struct State {
 }
 
 impl State {
-    pub fn new(limit: Amount, address: Arc<str>, Range { start: offset, end: until }: Range<i64>) -> Self {
+    pub fn new(
+        limit: Amount,
+        address: Arc<str>,
+        Range { start: offset, end: until }: Range<i64>,
+        gathered: Option<Gathered>,
+    ) -> Self {
         Self {
             limit,
             address,
@@ -60,8 +65,7 @@ impl State {
             mode: Mode::Paused,
             is_noticed: false,
             ready: VecDeque::new(),
-            ready_bytes: 0,
-            goal: None,
+            gathered,
             held: Amount::default(),
             trouble: None,
             suggested_broker: None,
@@ -80,7 +84,7 @@ impl State {
 
     /// Keep what a pull brought; false when nobody waits for it any more.
     pub fn arrived(&mut self, run: u64, pulled: Pulled) -> bool {
-        if run != self.run {
+        if !self.is_current(run) {
             return false;
         }
         self.is_under_way = false;
@@ -90,7 +94,6 @@ impl State {
         self.trouble = pulled.trouble;
         self.held.messages += pulled.amount.messages;
         self.held.bytes += pulled.amount.bytes;
-        self.ready_bytes += pulled.amount.bytes;
         self.ready.extend(pulled.messages);
         true
     }
@@ -100,26 +103,38 @@ impl State {
         self.mode == Mode::Running && self.trouble.is_none() && has_room && self.offset < self.until
     }
 
+    /// Whether the answer to a pull of this run still counts.
+    pub fn is_current(&self, run: u64) -> bool {
+        run == self.run
+    }
+
+    /// Where messages go that are gathered.
+    pub fn gathered(&mut self) -> Option<&mut Gathered> {
+        self.gathered.as_mut()
+    }
+
     /// Whether everything up to its end was pulled and taken.
     pub fn is_finished(&self) -> bool {
-        self.offset >= self.until && self.ready.is_empty()
-    }
-
-    /// Whether there is what somebody waits for, or nothing more comes for now.
-    pub fn is_due(&self) -> bool {
-        let Some(goal) = self.goal else { return false };
-        let is_reached = self.ready.len() >= goal.messages || self.ready_bytes >= goal.bytes;
-        // One at rest may be started by somebody else.
-        let is_over = !self.is_under_way && !self.may_pull() && self.mode == Mode::Running;
-        is_reached || is_over || self.trouble.is_some() || self.is_closed()
-    }
-
-    pub fn set_goal(&mut self, goal: Option<Amount>) {
-        self.goal = goal;
+        self.offset >= self.until && self.ready() == 0
     }
 
     pub fn has_news(&self) -> bool {
-        !self.ready.is_empty() || self.trouble.is_some()
+        self.ready() > 0 || self.trouble.is_some()
+    }
+
+    /// Whether who waits is to be woken: there is something, or of what is gathered a whole batch, or no more comes.
+    pub fn is_due(&self) -> bool {
+        let Some(gathered) = &self.gathered else { return self.has_news() };
+        // One at rest may be started by somebody else.
+        let is_over = !self.is_under_way && !self.may_pull() && self.mode == Mode::Running;
+        gathered.has_full() || is_over || self.trouble.is_some()
+    }
+
+    /// Take the next batch, whole or not, and release it.
+    pub fn collect(&mut self) -> Option<Columns> {
+        let Batch { columns, amount } = self.gathered.as_mut()?.take()?;
+        self.release(amount);
+        Some(columns)
     }
 
     /// Whether Python is still to be told of what there is; it counts as told from here on.
@@ -134,17 +149,7 @@ impl State {
 
     pub fn take(&mut self, count_max: usize) -> Vec<Received> {
         let count = count_max.min(self.ready.len());
-        let taken: Vec<Received> = self.ready.drain(..count).collect();
-        self.ready_bytes -= taken.iter().map(Received::size).sum::<usize>();
-        taken
-    }
-
-    /// Have messages be the next that are taken.
-    pub fn put_back(&mut self, messages: impl DoubleEndedIterator<Item = Received>) {
-        for message in messages.rev() {
-            self.ready_bytes += message.size();
-            self.ready.push_front(message);
-        }
+        self.ready.drain(..count).collect()
     }
 
     pub fn release(&mut self, amount: Amount) {
@@ -192,9 +197,10 @@ impl State {
     }
 
     fn drop_ready(&mut self) {
-        let bytes = std::mem::take(&mut self.ready_bytes);
+        let bytes = self.ready.iter().map(Received::size).sum();
         self.release(Amount { messages: self.ready.len(), bytes });
         self.ready.clear();
+        while self.collect().is_some() {}
     }
 
     pub fn set_commit(&mut self, commit: Option<i64>) {
@@ -210,7 +216,7 @@ impl State {
     }
 
     pub fn ready(&self) -> usize {
-        self.ready.len()
+        self.ready.len() + self.gathered.as_ref().map_or(0, Gathered::rows)
     }
 
     pub fn held(&self) -> Amount {
@@ -224,7 +230,7 @@ impl State {
 
     /// What stopped it, once everything that came before was taken.
     pub fn trouble(&self) -> Option<&Trouble> {
-        self.trouble.as_ref().filter(|_| self.ready.is_empty())
+        self.trouble.as_ref().filter(|_| self.ready() == 0)
     }
 
     pub fn suggested_broker(&self) -> Option<i64> {

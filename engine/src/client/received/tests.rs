@@ -213,19 +213,3 @@ fn what_stands_behind_the_end_is_left_out() {
     let (found, _) = answer_read(record(&draft, 10), reading()).messages(0..12, &Tags::default());
     assert_eq!(found.iter().map(Received::queue_offset).collect::<Vec<_>>(), [10, 11]);
 }
-
-#[test]
-fn a_row_says_what_its_message_does() {
-    let inner = batch_of(&[b"one", b"two"]);
-    let draft = Draft { sys_flag: 0xC0, ..plain(b"T", &inner) };
-    let single = with_properties(b"hello", b"UNIQ_KEY\x01u\x02");
-    for message in messages([record(&draft, 10), record(&single, 12)].concat()) {
-        let row = message.row().unwrap();
-        assert_eq!((row.queue_offset, row.flag), (message.queue_offset(), message.flag()));
-        assert_eq!((&*row.body, row.properties), (&*body(&message), message.properties_text()));
-    }
-    let mut damaged = record(&plain(b"T", b"hello"), 1);
-    let at = damaged.len() - 10;
-    damaged[at] ^= 1;
-    assert_eq!(only(damaged).row().unwrap_err(), Damage::Checksum);
-}

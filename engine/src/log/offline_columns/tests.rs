@@ -7,10 +7,10 @@ use arrow_array::types::Int64Type;
 use tempfile::TempDir;
 
 use super::*;
-use crate::message::Draft;
 use crate::message::compress::Compression;
 use crate::message::layout::sys_flag;
 use crate::message::samples::{encoded, plain, stamp, usual};
+use crate::message::{BatchEntry, Draft, batch};
 
 const FILE_BYTES: usize = 4096;
 

@@ -7,11 +7,12 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyWeakrefMethods, PyWeakrefReference};
 
-use super::super::arrow::{ArrowBatch, COLLECTED_BYTES};
+use super::super::arrow::ArrowBatch;
 use super::courier::Courier;
-use super::received::{BODY_BYTES_MAX, as_list, damaged, tags_of};
+use super::received::{BODY_BYTES_MAX, as_list, tags_of};
+use crate::arrow::Origin;
 use crate::client::courier::Notice;
-use crate::client::reader::{self, Amount, Filter, ReaderConfig};
+use crate::client::reader::{self, Amount, Filter, Gathering, ReaderConfig};
 use crate::client::received::Reading;
 
 /// How long a wait lasts before signals are looked at.
@@ -21,7 +22,7 @@ const WAIT_SLICE: Duration = Duration::from_millis(100);
 #[pyclass(frozen, weakref, module = "tailfin._engine")]
 pub struct Reader {
     reader: Arc<reader::Reader>,
-    /// Whether `Courier.take` is to return it. Whoever reads up to an end waits for it, and is not told.
+    /// Whether `Courier.take` is to return it. Whoever has batches gathered waits for them, and is not told.
     notices: bool,
 }
 
@@ -69,7 +70,7 @@ impl Reader {
     #[pyo3(signature = (courier, address, *, group, topic, broker, queue_id, offset, expression="*", expression_type="TAG",
         sub_version=0, send_expression=false, tags=None, batch=32, batch_bytes=None, suspend_ms=15_000, timeout_ms=30_000,
         max_messages=1000, max_bytes=100 << 20, lite=false, namespace=None, check_crc=true, body_bytes_max=BODY_BYTES_MAX,
-        until=None))]
+        until=None, gather=None))]
     #[allow(clippy::too_many_arguments)] // one keyword for each thing a pull can say
     fn new(
         courier: &Courier,
@@ -95,6 +96,7 @@ impl Reader {
         check_crc: bool,
         body_bytes_max: usize,
         until: Option<i64>,
+        gather: Option<(usize, usize, bool)>,
     ) -> PyResult<Self> {
         if batch < 1 || max_messages < 1 || max_bytes < 1 {
             return Err(PyValueError::new_err("batch, max_messages and max_bytes must be at least 1"));
@@ -116,6 +118,12 @@ impl Reader {
             is_sent: send_expression,
             tags: tags_of(tags),
         };
+        let gathering = gather.map(|(rows, bytes, with_properties)| Gathering {
+            full: Amount { messages: rows.max(1), bytes: bytes.max(1) },
+            with_properties,
+            origin: Origin { broker: Some(reading.broker.clone()), namespace: reading.namespace.clone() },
+        });
+        let notices = gathering.is_none();
         let config = ReaderConfig {
             group,
             topic,
@@ -129,9 +137,10 @@ impl Reader {
             limit: Amount { messages: max_messages, bytes: max_bytes },
             is_lite: lite,
             until: until.unwrap_or(i64::MAX),
+            gathering,
         };
         let reader = reader::Reader::new(courier.0.clone(), config, reading, address.into(), offset);
-        Ok(Self { reader: Arc::new(reader), notices: until.is_none() })
+        Ok(Self { reader: Arc::new(reader), notices })
     }
 
     /// Start, go on after a pause, or go on after trouble.
@@ -178,21 +187,11 @@ impl Reader {
         self.wait_in_slices(py, timeout, |slice| self.reader.wait(slice))
     }
 
-    /// Wait for so many messages, and take them as columns.
-    #[pyo3(signature = (*, rows=10_000, bytes=COLLECTED_BYTES, timeout=30.0, properties=false))]
-    fn collect(
-        &self,
-        py: Python<'_>,
-        rows: usize,
-        bytes: usize,
-        timeout: f64,
-        properties: bool,
-    ) -> PyResult<Option<ArrowBatch>> {
-        let goal = Amount { messages: rows.max(1), bytes: bytes.max(1) };
-        self.wait_in_slices(py, timeout, |slice| self.reader.gather(goal, slice))?;
-        let columns = py.detach(|| self.reader.collect(goal, properties));
-        let columns = columns.map_err(|(message, damage)| damaged(&message, &damage))?;
-        Ok(ArrowBatch::of(py, columns))
+    /// Wait for a whole batch of what is gathered, and take it.
+    #[pyo3(signature = (timeout=30.0))]
+    fn collect(&self, py: Python<'_>, timeout: f64) -> PyResult<Option<ArrowBatch>> {
+        self.wait_in_slices(py, timeout, |slice| self.reader.wait(slice))?;
+        Ok(self.reader.collect().and_then(|columns| ArrowBatch::of(py, columns)))
     }
 
     /// Whether everything before `until` was pulled and taken.

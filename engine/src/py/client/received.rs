@@ -42,17 +42,16 @@ impl ReceivedMessage {
     fn value(&self, py: Python<'_>, name: &[u8]) -> Option<Py<PyString>> {
         self.message.property(name).map(|value| text(py, &value))
     }
-}
 
-/// What is raised about a message that cannot be read.
-pub fn damaged(message: &Received, damage: &Damage) -> PyErr {
-    damaged_message(format!(
-        "message {} of {}, queue {} on {}, cannot be read: {damage}",
-        message.queue_offset(),
-        message.topic(),
-        message.record().queue_id(),
-        message.broker(),
-    ))
+    fn damaged(&self, damage: &Damage) -> PyErr {
+        damaged_message(format!(
+            "message {} of {}, queue {} on {}, cannot be read: {damage}",
+            self.message.queue_offset(),
+            self.message.topic(),
+            self.record().queue_id(),
+            self.message.broker(),
+        ))
+    }
 }
 
 #[pymethods]
@@ -109,7 +108,7 @@ impl ReceivedMessage {
         if let Some(body) = self.body.get() {
             return Ok(body.clone_ref(py));
         }
-        let body = self.message.body().map_err(|damage| damaged(&self.message, &damage))?;
+        let body = self.message.body().map_err(|damage| self.damaged(&damage))?;
         let body = PyBytes::new(py, &body).unbind();
         Ok(self.body.get_or_init(|| body).clone_ref(py))
     }

@@ -24,10 +24,9 @@ fn pulled(code: i32, fields: &[(&str, Value<'_>)], body: &[u8], may_wait: bool) 
 
 fn outcome(outcome: Outcome<'_>, may_wait: bool) -> Pulled {
     let reading = Reading { broker: "b".into(), namespace: None, check_crc: true, body_bytes_max: 100 };
-    Pulled::of(
-        outcome,
-        Asked { offset: 10, until: i64::MAX, may_wait, tags: &Tags::default(), reading: &reading.into() },
-    )
+    let asked =
+        Asked { offset: 10, until: i64::MAX, may_wait, tags: &Tags::default(), reading: &reading.into() };
+    Pulled::of(outcome, asked, None)
 }
 
 fn records(offsets: std::ops::Range<i64>) -> Vec<u8> {

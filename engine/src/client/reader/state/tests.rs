@@ -1,11 +1,13 @@
+use super::super::gathering::Gathering;
 use super::*;
+use crate::arrow::{Opening, Origin};
 use crate::client::received::{Answer, Reading, Tags};
 use crate::message::samples::{encoded, plain, stamp, usual};
 
 const LIMIT: Amount = Amount { messages: 4, bytes: 100_000 };
 
 fn started() -> State {
-    let mut state = State::new(LIMIT, "a".into(), 10..i64::MAX);
+    let mut state = State::new(LIMIT, "a".into(), 10..i64::MAX, None);
     state.resume(None, None);
     state
 }
@@ -33,7 +35,7 @@ fn offsets(messages: &[Received]) -> Vec<i64> {
 
 #[test]
 fn nothing_is_pulled_before_the_start() {
-    assert_eq!(State::new(LIMIT, "a".into(), 10..i64::MAX).next_pull(), None);
+    assert_eq!(State::new(LIMIT, "a".into(), 10..i64::MAX, None).next_pull(), None);
 }
 
 #[test]
@@ -73,7 +75,7 @@ fn it_pauses_at_a_limit_until_messages_are_released() {
 
 #[test]
 fn it_pauses_at_the_limit_of_bytes_too() {
-    let mut state = State::new(Amount { messages: 100, bytes: 10 }, "a".into(), 0..i64::MAX);
+    let mut state = State::new(Amount { messages: 100, bytes: 10 }, "a".into(), 0..i64::MAX, None);
     state.resume(None, None);
     state.arrived(0, found(0, 1));
     assert_eq!(state.next_pull(), None);
@@ -150,7 +152,7 @@ fn python_is_told_once_until_it_looks() {
 
 #[test]
 fn nothing_is_pulled_from_its_end_on() {
-    let mut state = State::new(LIMIT, "a".into(), 10..12);
+    let mut state = State::new(LIMIT, "a".into(), 10..12, None);
     state.resume(None, None);
     assert_eq!(state.next_pull().unwrap().offset, 10);
     state.arrived(0, found(10, 2));
@@ -159,42 +161,69 @@ fn nothing_is_pulled_from_its_end_on() {
     assert!(state.is_finished());
 }
 
+fn gathering(rows: usize) -> State {
+    let origin = Origin { broker: None, namespace: None };
+    let full = Amount { messages: rows, bytes: usize::MAX };
+    let gathered = Gathered::new(Gathering { full, with_properties: false, origin });
+    let mut state = State::new(LIMIT, "a".into(), 10..14, Some(gathered));
+    state.resume(None, None);
+    state
+}
+
+/// Have so many messages be gathered, as an answer would.
+fn gather(state: &mut State, offset: i64, count: i64) {
+    let draft = plain(b"T", b"body");
+    let bytes: Vec<u8> =
+        (offset..offset + count).flat_map(|at| encoded(&draft, usual(&draft), stamp(at, at, 0))).collect();
+    let tags = Tags::default();
+    let wanted = offset..i64::MAX;
+    let opening = Opening { check_crc: true, body_bytes_max: 100, offset_delta: 0, wanted, tags: &tags };
+    let (amount, bad) = state.gathered().unwrap().add(&bytes, &opening);
+    assert!(bad.is_none());
+    state.arrived(0, Pulled { amount, next_offset: offset + count, ..Pulled::default() });
+}
+
 #[test]
-fn who_waits_is_due_with_the_goal_or_when_no_more_comes() {
-    let goal = Amount { messages: 3, bytes: usize::MAX };
-    let mut state = started();
-    state.set_goal(Some(goal));
+fn who_waits_for_batches_is_woken_for_whole_ones_or_when_no_more_comes() {
+    let mut state = gathering(2);
     state.next_pull();
     assert!(!state.is_due(), "it is under way");
-    state.arrived(0, found(10, 2));
-    assert!(!state.is_due(), "there is room for more");
-    state.arrived(0, found(12, 1));
+    gather(&mut state, 10, 1);
+    assert_eq!((state.is_due(), state.has_news(), state.ready()), (false, true, 1));
+    gather(&mut state, 11, 2);
     assert!(state.is_due());
-    state.take(3);
-    assert!(!state.is_due());
-    state.arrived(0, found(13, 1));
-    assert_eq!((state.is_due(), state.ready()), (true, 1), "the limits are reached");
-    state.release(Amount { messages: 4, bytes: usize::MAX });
+    assert_eq!(state.collect().map(|columns| columns.len()), Some(2));
+    assert_eq!((state.is_due(), state.ready(), state.held().messages), (false, 1, 1));
+    gather(&mut state, 13, 1);
+    assert_eq!(state.collect().map(|columns| columns.len()), Some(2));
+    assert!(state.is_due() && state.is_finished(), "its end is reached");
+    assert!(state.collect().is_none());
+    assert_eq!(state.held(), Amount::default());
+}
+
+#[test]
+fn trouble_waits_for_what_was_gathered_before_it_and_wakes_at_once() {
+    let mut state = gathering(100);
+    gather(&mut state, 10, 1);
     state.arrived(0, trouble(50));
-    assert!(state.is_due(), "trouble is told");
-    state.set_goal(None);
-    assert!(!state.is_due(), "nobody waits");
+    assert!(state.is_due() && state.trouble().is_none());
+    assert!(state.collect().is_some());
+    assert!(state.trouble().is_some());
 }
 
 #[test]
-fn a_goal_in_bytes_is_reached_too() {
-    let mut state = started();
-    state.set_goal(Some(Amount { messages: usize::MAX, bytes: 1 }));
-    state.arrived(0, found(10, 1));
+fn limits_that_are_reached_wake_as_well() {
+    let mut state = gathering(100);
+    gather(&mut state, 10, 3);
+    assert!(!state.is_due());
+    gather(&mut state, 13, 1);
     assert!(state.is_due());
 }
 
 #[test]
-fn what_is_put_back_is_taken_next() {
-    let mut state = started();
-    state.arrived(0, found(10, 4));
-    let mut taken = state.take(3).into_iter();
-    taken.next();
-    state.put_back(taken);
-    assert_eq!(offsets(&state.take(9)), [11, 12, 13]);
+fn a_seek_drops_what_was_gathered() {
+    let mut state = gathering(2);
+    gather(&mut state, 10, 3);
+    state.seek(11);
+    assert_eq!((state.ready(), state.held(), state.next_pull().unwrap().offset), (0, Amount::default(), 11));
 }
