@@ -195,6 +195,7 @@ impl Columns {
         if self.is_empty() {
             self.body.reserve((self.queue_id.capacity() * body.len()).min(BODY_ROOM_MAX));
         }
+        let broker_id = record.message_id();
         let shown = DispatchProperties::for_dispatch(row.properties);
         let namespace = self.origin.namespace.as_deref();
         self.topic.push(record.topic(), |topic| shown_topic(topic, namespace));
@@ -202,9 +203,9 @@ impl Columns {
         self.queue_offset.push(row.queue_offset);
         match shown.uniq_key {
             Some(id) => self.message_id.push_text(id),
-            None => self.message_id.push_with(|out| record.write_offset_message_id(out)),
+            None => self.message_id.push_with(|out| out.extend_from_slice(broker_id.as_bytes())),
         }
-        self.offset_message_id.push_with(|out| record.write_offset_message_id(out));
+        self.offset_message_id.push_with(|out| out.extend_from_slice(broker_id.as_bytes()));
         self.tags.push_optional(shown.tags);
         self.keys.push_optional(shown.keys);
         self.body.push_with(|out| out.extend_from_slice(body));

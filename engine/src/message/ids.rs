@@ -51,6 +51,7 @@ impl MessageId {
     }
 
     /// From a host field as stored.
+    #[inline]
     pub(super) fn of_field(host: &[u8], physical_offset: i64) -> Self {
         let mut id = Self { text: [0; ID_TEXT_V6], len: 2 * (host.len() + OFFSET_BYTES) };
         let offset = physical_offset.to_be_bytes();
@@ -60,17 +61,14 @@ impl MessageId {
         id
     }
 
-    pub fn as_str(&self) -> &str {
-        str::from_utf8(&self.text[..self.len]).unwrap_or_default()
+    /// Digits only.
+    #[inline]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.text[..self.len]
     }
-}
 
-/// Writes bytes as upper-case hexadecimal digits.
-#[inline]
-pub fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
-    out.reserve(2 * bytes.len());
-    for &byte in bytes {
-        out.extend_from_slice(&HEX[usize::from(byte)]);
+    pub fn as_str(&self) -> &str {
+        str::from_utf8(self.as_bytes()).unwrap_or_default()
     }
 }
 

@@ -3,12 +3,13 @@
 use std::net::SocketAddr;
 
 use super::crc::{self, PROPERTY_CRC_BYTES, PROPERTY_CRC_PREFIX};
+use super::host;
+use super::ids::MessageId;
 use super::layout::{
     BLANK_MAGIC, BODY_CRC_AT, BODY_LEN_AT, BORN_HOST_AT, BORN_TIMESTAMP_AT, END_FILE_MIN_BLANK, FLAG_AT,
     HEAD_BYTES, HOST_V4_BYTES, HOST_V6_BYTES, MAGIC_AT, PHYSICAL_OFFSET_AT, QUEUE_ID_AT, QUEUE_OFFSET_AT,
     RECORD_BYTES_MIN, SIZE_AT, SYS_FLAG_AT, TransactionType, Version, field, sys_flag,
 };
-use super::{host, ids};
 
 /// Bytes that are no record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -251,14 +252,13 @@ impl<'a> Record<'a> {
 
     /// The id by which brokers find the record again.
     pub fn offset_message_id(&self) -> String {
-        ids::MessageId::of_field(self.store_host_field(), self.physical_offset()).as_str().to_owned()
+        self.message_id().as_str().to_owned()
     }
 
-    /// Writes the id by which brokers find the record again.
+    /// As [`Record::offset_message_id`], without a place on the heap.
     #[inline]
-    pub fn write_offset_message_id(&self, out: &mut Vec<u8>) {
-        ids::push_hex(out, self.store_host_field());
-        ids::push_hex(out, &self.physical_offset().to_be_bytes());
+    pub fn message_id(&self) -> MessageId {
+        MessageId::of_field(self.store_host_field(), self.physical_offset())
     }
 
     #[inline]

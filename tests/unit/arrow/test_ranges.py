@@ -10,7 +10,7 @@ import pytest
 
 import tailfin
 from tailfin.arrow.ranges import QueueRange, RangeReader
-from tailfin.testing import Cluster, cluster
+from tailfin.testing import Cluster, cluster, until
 
 TOPIC = "parts"
 
@@ -36,6 +36,7 @@ def stocked(running: Cluster, reader: RangeReader) -> QueueRange:
         running.broker.store.append(
             TOPIC, b"%d" % number, tags="a" if number % 3 else "b", properties={"n": str(number % 10)}
         )
+    until(lambda: running.broker.store.max_offset(TOPIC, 0) == 5000)
     queue = reader.queues(TOPIC)[0]
     return QueueRange(*queue, reader.first_offset(queue), reader.end_offset(queue))
 
@@ -170,6 +171,7 @@ def test_messages_that_expired_are_lost_or_skipped_with_their_offsets_named(
         while len(store.log_files()) < 3:
             store.append("expiring", b"%d" % count, keys="x" * 10_000)
             count += 1
+        until(lambda: store.max_offset("expiring", 0) == count)
         (queue,) = reader.queues("expiring")
         part = QueueRange(*queue, 0, count)
         store.delete_first_log_file(even_if_held=True)

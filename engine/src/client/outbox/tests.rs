@@ -79,7 +79,7 @@ impl Stage {
         }
         match self.outbox.post(topic, draft).unwrap() {
             Posted::Accepted(receipt) => receipt,
-            Posted::NoRoute | Posted::NoRoom(_) => panic!("not accepted"),
+            Posted::NoRoute | Posted::NoQueue | Posted::NoRoom(_) => panic!("not accepted"),
         }
     }
 
