@@ -13,7 +13,9 @@ from typing import Any, Literal, Protocol, final
 
 from typing_extensions import disjoint_base
 
+from tailfin.client.errors import SendFailed
 from tailfin.client.queues import Queue
+from tailfin.client.results import SendResult
 
 __all__ = [
     "AppendRefused",
@@ -33,6 +35,7 @@ __all__ = [
     "Outbox",
     "OutgoingMessage",
     "Parcel",
+    "Promise",
     "ReadResult",
     "Reader",
     "Receipt",
@@ -1230,10 +1233,13 @@ class Outbox:
         `wire_topic` is what brokers know the topic as. No queues: posts have no route. `every` has all queues
         of the topic, those too that are left alone for now: a post that chooses its queue chooses among them.
         """
-    def post(self, message: OutgoingMessage) -> Receipt | None:
+    def post(
+        self, judge: Callable[[Receipt], SendResult | SendFailed], message: OutgoingMessage
+    ) -> Promise | None:
         """Send a message with others of its topic; None when the topic has no route yet.
 
-        Waits while there is no room. When a try fails `Courier.take` has the parcel, for Python to decide.
+        `judge` says what a receipt that is done came to. Waits while there is no room. When a try fails
+        `Courier.take` has the parcel, for Python to decide.
         """
     def try_post(self, message: OutgoingMessage) -> Receipt | Literal[False] | None:
         """As `post`, but return False when there is no room: `Courier.take` has the outbox once there is."""
@@ -1384,6 +1390,23 @@ class Receipt:
     def recall_handle(self) -> str | None: ...
     @property
     def tries(self) -> int: ...
+
+@final
+class Promise:
+    """What `tailfin.Producer.send_soon` returns: a receipt that a thread can wait for."""
+
+    @property
+    def done(self) -> bool:
+        """Whether the message is stored, or given up."""
+    def result(self, timeout: float | None = None) -> SendResult:
+        """Wait until the message is stored, and return its result.
+
+        Raises:
+            TimeoutError: it is neither stored nor given up yet.
+            SendFailed: it was given up.
+        """
+    def exception(self, timeout: float | None = None) -> SendFailed | None:
+        """Wait until the message is stored, and return None; or return why it was given up."""
 
 @final
 class Parcel:

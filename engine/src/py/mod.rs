@@ -29,6 +29,8 @@ mod _engine {
     #[pymodule_export]
     use super::client::outbox::Outbox;
     #[pymodule_export]
+    use super::client::promise::Promise;
+    #[pymodule_export]
     use super::client::reader::Reader;
     #[pymodule_export]
     use super::client::receipt::{Parcel, Receipt};

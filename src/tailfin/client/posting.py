@@ -1,8 +1,7 @@
 """Messages that are sent together with others: where they go, and what follows a failure."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any, Literal
+from typing import Literal
 
 from tailfin._engine import Outbox, Parcel, Receipt
 from tailfin.client import names
@@ -76,17 +75,6 @@ class Posting:
                 await self.open(message.topic)
             else:
                 await self._room.wait()
-
-    def post_here(self, message: Message, wait_for: Callable[[Coroutine[Any, Any, None]], None]) -> Receipt:
-        """Do so in this thread, which waits; `wait_for` runs a coroutine where routes are looked up."""
-        while True:
-            try:
-                receipt = self._outbox.post(message)
-            except ValueError as error:
-                raise MessageRefused(str(error)) from None
-            if receipt is not None:
-                return receipt
-            wait_for(self.open(message.topic))
 
     async def open(self, topic: str) -> None:
         """Find the queues of a topic."""

@@ -4,13 +4,14 @@ import asyncio
 import logging
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
-from tailfin._engine import Outbox, Receipt
+from tailfin._engine import Outbox, Promise, Receipt
 from tailfin.broker.address import local_address
 from tailfin.client import names
 from tailfin.client.delivery import Delivery
-from tailfin.client.errors import SendTimeout
+from tailfin.client.errors import SendFailed, SendTimeout
 from tailfin.client.given_up import GivenUp
 from tailfin.client.letters import Letters, Target
 from tailfin.client.messages import Message, ReceivedMessage
@@ -88,14 +89,29 @@ class Production:
             await self._tracer.stop()
         await self.network.stop()
 
+    @property
+    def post(self) -> Callable[[Message], Promise | None] | None:
+        """What hands a message to the engine; None while hooks want to see each one.
+
+        It returns None as long as the topic has to be opened first.
+        """
+        return None if self.letters.has_hooks else partial(self.outbox.post, self.judge)
+
     def outcome(self, receipt: Receipt) -> SendResult:
         """Return the result of a receipt that is done, or raise what it came to."""
+        outcome = self.judge(receipt)
+        if isinstance(outcome, SendFailed):
+            raise outcome
+        return outcome
+
+    def judge(self, receipt: Receipt) -> SendResult | SendFailed:
+        """Say what a receipt that is done came to."""
         topic = self.letters.user_topic(receipt.topic)
         code = receipt.code
         if code in STORED:
             return result_of(receipt, topic)
         queue = Queue(topic, receipt.broker, receipt.queue_id)
-        raise failure(Ended(code or 0, receipt.remark, 0.0), queue, receipt.tries, self.options.timeout)
+        return failure(Ended(code or 0, receipt.remark, 0.0), queue, receipt.tries, self.options.timeout)
 
     def stats(self) -> ProducerStats:
         """Return what was done since the start, and what is under way."""

@@ -3,6 +3,7 @@
 pub mod courier;
 pub mod message;
 pub mod outbox;
+pub mod promise;
 pub mod reader;
 pub mod receipt;
 pub mod received;

@@ -13,6 +13,7 @@ use pyo3::types::{PyBool, PyBytes};
 use super::super::options::Options;
 use super::courier::Courier;
 use super::message::OutgoingMessage;
+use super::promise::Promise;
 use super::receipt::{Parcel, Receipt};
 use super::rows::{Tally, record_batch};
 use crate::client::outbox::{self, Course, OutboxConfig, Posted, Progress, Rows, Target};
@@ -59,10 +60,15 @@ impl Outbox {
     }
 
     /// Send a message with others of its topic.
-    fn post(&self, py: Python<'_>, message: &Bound<'_, OutgoingMessage>) -> PyResult<Option<Receipt>> {
+    fn post(
+        &self,
+        py: Python<'_>,
+        judge: Py<PyAny>,
+        message: &Bound<'_, OutgoingMessage>,
+    ) -> PyResult<Option<Promise>> {
         loop {
             match self.put(py, message)? {
-                Posted::Accepted(receipt) => return Ok(Some(Receipt(receipt))),
+                Posted::Accepted(receipt) => return Ok(Some(Promise::new(Receipt(receipt), judge))),
                 Posted::NoRoute | Posted::NoQueue => return Ok(None),
                 Posted::NoRoom(bytes) => {
                     py.detach(|| self.0.wait_for_room(bytes, Instant::now() + SIGNALS));

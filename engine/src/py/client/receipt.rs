@@ -12,19 +12,20 @@ pub struct Watched(pub Py<Receipt>);
 
 /// The promise of one message's result.
 #[pyclass(frozen, module = "tailfin._engine")]
+#[derive(Clone)]
 pub struct Receipt(pub outbox::Receipt);
 
 #[pymethods]
 impl Receipt {
     /// Whether the message is stored, or given up.
     #[getter]
-    fn done(&self) -> bool {
+    pub(super) fn done(&self) -> bool {
         self.0.parcel.is_done()
     }
 
     /// Wait until it is done; false when `timeout` seconds pass first.
     #[pyo3(signature = (timeout=None))]
-    fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
+    pub(super) fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
         if self.0.parcel.is_done() {
             return Ok(true);
         }
@@ -110,6 +111,11 @@ impl Receipt {
 }
 
 impl Receipt {
+    /// Whether the broker has it, without any doubt.
+    pub(super) fn is_stored(&self) -> bool {
+        self.fate().is_some_and(|fate| fate.code == 0)
+    }
+
     fn fate(&self) -> Option<Arc<Fate>> {
         self.0.parcel.fate()
     }

@@ -1,17 +1,15 @@
 """Promises of results that a thread can wait for."""
 
 import asyncio
-from abc import ABC, abstractmethod
+from typing import Protocol
 
-from tailfin._engine import Receipt as EngineReceipt
 from tailfin.client.blocking.portal import Portal
 from tailfin.client.errors import SendFailed
-from tailfin.client.production import Production
 from tailfin.client.receipts import OwnReceipt
 from tailfin.client.results import SendResult
 
 
-class Receipt(ABC):
+class Receipt(Protocol):
     """What `tailfin.Producer.send_soon` returns.
 
     Example:
@@ -21,14 +19,10 @@ class Receipt(ABC):
         ```
     """
 
-    __slots__ = ()
-
     @property
-    @abstractmethod
     def done(self) -> bool:
         """Whether the message is stored, or given up."""
 
-    @abstractmethod
     def result(self, timeout: float | None = None) -> SendResult:
         """Wait until the message is stored, and return its result.
 
@@ -50,39 +44,9 @@ class Receipt(ABC):
             failures = [error for receipt in receipts if (error := receipt.exception())]
             ```
         """
-        try:
-            self.result(timeout)
-        except SendFailed as error:
-            return error
-        return None
 
 
-class PostedReceipt(Receipt):
-    """Of a message that travels with others."""
-
-    __slots__ = ("_production", "_receipt")
-
-    def __init__(self, receipt: EngineReceipt, production: Production) -> None:
-        self._receipt = receipt
-        self._production = production
-
-    @property
-    def done(self) -> bool:
-        """Whether the message is stored, or given up."""
-        return self._receipt.done
-
-    def result(self, timeout: float | None = None) -> SendResult:
-        """Wait until the message is stored, and return its result."""
-        if not self._receipt.wait(timeout):
-            raise TimeoutError(f"the message is still on its way after {timeout:g} s")
-        return self._production.outcome(self._receipt)
-
-    def exception(self, timeout: float | None = None) -> SendFailed | None:
-        """Wait until the message is stored, and return None; or return why it was given up."""
-        return None if self._receipt.code == 0 else super().exception(timeout)
-
-
-class ForwardedReceipt(Receipt):
+class ForwardedReceipt:
     """Of a message that travels by itself, sent by the event loop."""
 
     __slots__ = ("_portal", "_receipt")
@@ -99,6 +63,14 @@ class ForwardedReceipt(Receipt):
     def result(self, timeout: float | None = None) -> SendResult:
         """Wait until the message is stored, and return its result."""
         return self._portal.call(self._result(timeout))
+
+    def exception(self, timeout: float | None = None) -> SendFailed | None:
+        """Wait until the message is stored, and return None; or return why it was given up."""
+        try:
+            self.result(timeout)
+        except SendFailed as error:
+            return error
+        return None
 
     async def _result(self, timeout: float | None) -> SendResult:
         done, _ = await asyncio.wait([self._receipt.task], timeout=timeout)
