@@ -8,7 +8,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tailfin._engine import Courier, Outbox, OutgoingMessage, Parcel, Receipt
+from tailfin._engine import Courier, Outbox, OutgoingMessage, Parcel, Promise, Receipt
+from tailfin.client.errors import SendFailed
+from tailfin.client.results import SendResult, SendStatus, result_of
 from tailfin.store import Store
 from tailfin.testing import Cluster, cluster, until
 from tailfin.wire.codes import ResponseCode
@@ -58,9 +60,16 @@ def wait_for(running: Cluster, topic: str, count: int) -> list[tuple[int, int, b
 
 
 def posted(box: Outbox, message: OutgoingMessage) -> Receipt:
-    receipt = box.post(message)
-    assert receipt is not None
+    receipt = box.try_post(message)
+    assert receipt
     return receipt
+
+
+def judge(receipt: Receipt) -> SendResult | SendFailed:
+    """What a producer says of a receipt, as far as these tests need it."""
+    if receipt.code == 0:
+        return result_of(receipt, receipt.topic)
+    return SendFailed(receipt.remark, code=receipt.code or 0, tries=receipt.tries)
 
 
 def taken(carrying: Courier) -> object:
@@ -215,7 +224,7 @@ def test_a_namespace_shows_in_topic_and_properties(running: Cluster, carrying: C
 
 def test_a_topic_without_a_route_is_none(carrying: Courier) -> None:
     box = outbox(carrying)
-    assert box.post(Message("nowhere", b"x")) is None
+    assert box.post(judge, Message("nowhere", b"x")) is None
     assert box.try_post(Message("nowhere", b"x")) is None
     assert box.pending() == 0
 
@@ -317,8 +326,8 @@ def test_a_post_without_room_waits_for_answers(running: Cluster, carrying: Couri
         receipt = posted(box, Message("narrow", b"x" * 60_000))
         until(lambda: fault.met)
     assert box.try_post(Message("narrow", b"y" * 60_000)) is False
-    late: list[Receipt] = []
-    thread = threading.Thread(target=lambda: late.append(posted(box, Message("narrow", b"y" * 60_000))))
+    late: list[Promise | None] = []
+    thread = threading.Thread(target=lambda: late.append(box.post(judge, Message("narrow", b"y" * 60_000))))
     thread.start()
     parcel = receipt.parcel
     carrying.disconnect(address)
@@ -326,7 +335,27 @@ def test_a_post_without_room_waits_for_answers(running: Cluster, carrying: Couri
     assert not late
     assert box.retry(parcel, address, broker, 0, 10_000)
     thread.join(20.0)
-    assert ended(receipt).code == ended(late[0]).code == 0
+    assert ended(receipt).code == 0
+    (promise,) = late
+    assert promise is not None
+    assert promise.result(20.0).status is SendStatus.SEND_OK
+    assert promise.done
+    assert promise.exception() is None
+
+
+def test_a_promise_says_why_there_is_no_result(running: Cluster, carrying: Courier) -> None:
+    box = posting(carrying, running, "given-up", linger_ms=0)
+    with running.faults.drop("send", times=1) as fault:
+        promise = box.post(judge, Message("given-up", b"x"))
+        until(lambda: fault.met)
+        assert promise is not None
+        with pytest.raises(TimeoutError, match=r"still on its way after 0\.01 s"):
+            promise.result(0.01)
+        carrying.disconnect(running.broker.address)
+        box.give_up(failed(carrying))
+    assert isinstance(promise.exception(20.0), SendFailed)
+    with pytest.raises(SendFailed):
+        promise.result()
 
 
 def test_who_was_refused_room_is_told_when_there_is_some(running: Cluster, carrying: Courier) -> None:
@@ -372,8 +401,8 @@ def test_a_forked_child_keeps_its_hands_off(running: Cluster, carrying: Courier)
     assert ended(posted(box, Message("forked", b"parent"))).code == 0
     child = os.fork()
     if not child:
-        receipt = box.post(Message("forked", b"child"))
-        right = receipt is not None and receipt.wait(5.0) and "forked" in receipt.remark
+        receipt = box.try_post(Message("forked", b"child"))
+        right = receipt and receipt.wait(5.0) and "forked" in receipt.remark
         carrying.stop(0.0)
         os._exit(0 if right else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
@@ -468,7 +497,9 @@ def test_a_message_that_no_broker_takes_is_refused(
     box = outbox(carrying, max_message_size=1000)
     box.set_route("T", [("127.0.0.1:1", "b", 0)])
     with pytest.raises(error, match=said):
-        box.post(message)
+        box.post(judge, message)
+    with pytest.raises(error, match=said):
+        box.try_post(message)
     with pytest.raises(error, match=said):
         box.send(message, "127.0.0.1:1", "b", 0, 1000)
     assert box.pending() == 0
