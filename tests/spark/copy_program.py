@@ -49,6 +49,10 @@ class Copies:
         once = {"topic": self._copy, "deliveryGuarantee": "exactly-once"}
         return writer.format("rocketmq").options(nameServer=self._namesrv, **once).start()
 
+    def are_at_work(self) -> bool:
+        """Whether both have written a batch since they were started."""
+        return all(query.lastProgress is not None for query in self._queries.values())
+
     def finish(self) -> list[str]:
         """Copy what is left, stop, and return the rows of the Parquet files."""
         for kind in ("topic", "parquet"):
@@ -71,10 +75,12 @@ def main() -> None:
     namesrv, source, copy, folder = sys.argv[1:]
     home = Path(folder)
     copies = Copies(namesrv, source, copy, home)
-    copies.keep_running()
-    print("READY", flush=True)
+    is_told = False
     while not (home / "stop").exists():
         copies.keep_running()
+        if not is_told and copies.are_at_work():
+            print("READY", flush=True)
+            is_told = True
         time.sleep(LOOK_EVERY_S)
     (home / "rows").write_text(json.dumps(copies.finish()))
 

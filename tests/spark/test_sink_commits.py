@@ -7,6 +7,7 @@ import pytest
 from tailfin._engine import decode_handles, encode_handles
 from tailfin.client.errors import ClientError, MessageRefused
 from tailfin.config.setting import ConfigError
+from tailfin.spark.sink.committing import Committer
 from tailfin.spark.sink.decision_log import DecisionLog
 from tailfin.spark.sink.decisions import BatchName, Decision, Halves, Kind, Record, decide, identity
 from tailfin.spark.sink.ending import Endings
@@ -42,6 +43,14 @@ def test_a_batch_that_was_committed_is_not_committed_again(driver: Driver) -> No
     assert seen(driver, 200) == ONCE
     driver.committer(1, driver.write(1, ["next"])).commit()
     assert seen(driver, 201) == ONCE + Counter(["next"])
+
+
+def test_a_query_that_is_set_back_commits_nothing_again(driver: Driver) -> None:
+    for batch, row in ((0, "a"), (1, "b"), (2, "c"), (0, "a"), (1, "b"), (2, "c")):
+        halves = driver.write(batch, [row])
+        # In one process, which remembers what it has read.
+        Committer(driver.line, BatchName(driver.query, batch), halves, is_new=False).commit()
+    assert seen(driver, 3) == Counter("abc")
 
 
 def test_a_driver_that_dies_after_its_decision_is_finished_by_the_next_one(driver: Driver) -> None:

@@ -48,6 +48,7 @@ class DecisionLog:
         self._wire_topic = names.wrap(line.network.options.namespace, self._topic)
         self._queue: Queue | None = None
         self._next = -1
+        self._oldest = 0
         self._history = History()
 
     @classmethod
@@ -84,6 +85,10 @@ class DecisionLog:
 
     async def _catch_up(self, batch: int, *, is_new: bool, may_create: bool) -> History:
         queue = await self._opened(may_create=may_create)
+        if batch < self._oldest:
+            # A query that was set back to an older checkpoint: what was forgotten counts again.
+            self._next, self._history = -1, History()
+        self._oldest = batch
         positions = Positions(self._line.network)
         end = max(await positions.end(queue), 0)
         if self._next < 0:
