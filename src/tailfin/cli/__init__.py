@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-from tailfin.cli import broker, cluster, dlq, group, message, namesrv, offset, start, topic
+from tailfin.cli import broker, cluster, dlq, group, message, namesrv, offset, pipeline, start, topic
 from tailfin.cli.bench import create, e2e, limit_server, pull, send
 from tailfin.cli.store import dump, inspect, verify
 from tailfin.config.setting import ConfigError
@@ -29,6 +29,10 @@ NOUNS = {
     "message": ("messages: send, read, show, query, resend", message.VERBS),
     "dlq": ("dead letters: list, show, resend", dlq.VERBS),
     "cluster": ("brokers and name servers: list, show, config, update, writes", cluster.VERBS),
+    "pipeline": (
+        "pipelines on Spark: run, check, preview; archive, replay, dlq, trace, audit, lag",
+        pipeline.VERBS,
+    ),
     "bench": (
         "put load on a broker and tell how it fares",
         {"send": send, "pull": pull, "e2e": e2e, "create": create, "limit-server": limit_server},
@@ -44,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
     for command, module in COMMANDS.items():
         _add(nouns, command, module)
     for noun, (help_text, verbs) in NOUNS.items():
-        words = nouns.add_parser(noun, help=help_text, description=help_text.capitalize() + ".")
+        words = nouns.add_parser(noun, help=help_text, description=f"{help_text[0].upper()}{help_text[1:]}.")
         below = words.add_subparsers(dest="verb", required=True, metavar="VERB")
         for verb, module in verbs.items():
             _add(below, verb, module)

@@ -4,6 +4,7 @@ import argparse
 import re
 from collections.abc import Iterable
 
+from tailfin import durations
 from tailfin.admin.times import Target
 from tailfin.cli.store.common import moment
 from tailfin.client.consuming.subscriptions import tags_of
@@ -33,10 +34,10 @@ def place(text: str) -> Target:
 
 def seconds(text: str) -> float:
     """Read a duration: seconds, or with a unit, as `500ms`, `10s`, `5m`, `2h`, `1d`."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|[smhd])?", text)
-    if not found:
-        raise argparse.ArgumentTypeError(f"{text!r} is no duration: use 10s, 5m, 2h or 500ms")
-    return float(found[1]) * (UNITS_MS[found[2] or "s"] if found[2] != "ms" else 1) / 1000
+    try:
+        return durations.seconds(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def tags(text: str) -> str:

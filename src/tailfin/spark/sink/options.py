@@ -11,7 +11,7 @@ from tailfin.spark.options import ConnectionOptions
 from tailfin.spark.parsing import option
 
 AT_LEAST_ONCE, EXACTLY_ONCE = "at-least-once", "exactly-once"
-SPARKS_OWN = ("checkpointlocation",)
+SPARKS_OWN = ("checkpointlocation", "queryname")
 
 
 @dataclass(frozen=True, kw_only=True)
