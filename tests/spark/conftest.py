@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 import tailfin
 from tailfin.testing import cluster
 from tests.interop.clients import clusters
+from tests.unit.spark.arriving import readable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrameReader
@@ -62,12 +63,12 @@ class Broker:
     def send(self, topic: str, bodies: Sequence[bytes], **properties: str) -> list[tailfin.SendResult]:
         """Send bodies to the queues of a topic in turn, one after the other; return what the broker said."""
         queues = self.producer.queues(topic)
-        return [
-            self.producer.send(
-                tailfin.Message(topic, body, properties=properties), queue=queues[index % len(queues)]
-            )
-            for index, body in enumerate(bodies)
-        ]
+        messages = [tailfin.Message(topic, body, properties=properties) for body in bodies]
+        sent = (
+            self.producer.send(message, queue=queues[index % len(queues)])
+            for index, message in enumerate(messages)
+        )
+        return readable(self.admin, sent)
 
     def reader(self, **options: object) -> "DataFrameReader":
         """Return a batch reader; nothing was registered for it."""

@@ -13,6 +13,7 @@ import pytest
 
 import tailfin
 from tailfin.testing import cluster
+from tests.unit.spark.arriving import readable
 
 ROOT = Path(__file__).parents[2]
 SOURCES = Path(tailfin.__file__).parents[1]
@@ -73,9 +74,11 @@ def run(version: str, tmp_path: Path) -> dict[str, object]:
             tailfin.Producer("shop", nameserver=running.namesrv) as producer,
         ):
             admin.topics.create("orders", queues=1)
-            for number in range(10):
-                body = b'{"id": %d}' % number
-                producer.send(tailfin.Message("orders", body, properties={"n": str(number)}))
+            messages = [
+                tailfin.Message("orders", b'{"id": %d}' % number, properties={"n": str(number)})
+                for number in range(10)
+            ]
+            readable(admin, map(producer.send, messages))
         done = subprocess.run(
             [sys.executable, tmp_path / "job.py", running.namesrv, str(tmp_path / "checkpoint"), "6"],
             env=environment,

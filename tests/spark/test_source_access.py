@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 import tailfin
 from tests.interop.clients import clusters, servers
 from tests.unit.identities import made_identity
+from tests.unit.spark.arriving import readable
 
 PATIENCE_S = 20.0
 ACCOUNTS = """\
@@ -40,7 +41,7 @@ def test_requests_are_signed_at_a_broker_that_checks_them(spark: SparkSession, t
             ) as producer,
         ):
             admin.topics.create("guarded", queues=1)
-            producer.send(tailfin.Message("guarded", b"secret"))
+            readable(admin, [producer.send(tailfin.Message("guarded", b"secret"))])
         reader = spark.read.format("rocketmq").options(nameServer=cluster.namesrv, topic="guarded")
 
         with pytest.raises(PySparkException, match="No accessKey is configured"):
@@ -64,7 +65,7 @@ def test_tls_is_spoken_with_a_broker_that_speaks_nothing_else(spark: SparkSessio
             tailfin.Producer("p", nameserver=namesrv.address, tls=safe, timeout=PATIENCE_S) as producer,
         ):
             admin.topics.create("private", queues=1)
-            producer.send(tailfin.Message("private", b"secret"))
+            readable(admin, [producer.send(tailfin.Message("private", b"secret"))])
 
         options = {"tls": "true", "tlsCa": str(chain), "tlsCheckHostname": "false"}
         reader = spark.read.format("rocketmq").options(nameServer=namesrv.address, topic="private", **options)

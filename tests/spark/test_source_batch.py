@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 import tailfin
 from tailfin.testing import until
 from tests.spark.conftest import Broker
+from tests.unit.spark.arriving import readable
 
 
 def bodies(frame: DataFrame) -> list[bytes]:
@@ -93,11 +94,13 @@ def test_times_say_where_a_batch_begins_and_ends(broker: Broker) -> None:
 
 def test_brokers_evaluate_tags_and_sql(broker: Broker) -> None:
     topic = broker.topic(queues=1)
-    for number in range(10):
-        message = tailfin.Message(
+    messages = [
+        tailfin.Message(
             topic, b"%d" % number, tags="even" if number % 2 == 0 else "odd", properties={"n": str(number)}
         )
-        broker.producer.send(message)
+        for number in range(10)
+    ]
+    readable(broker.admin, map(broker.producer.send, messages))
 
     tagged = broker.reader(topic=topic, subExpression="even || none").load()
     by_sql = broker.reader(topic=topic, subExpression="n >= 7", expressionType="SQL92").load()
@@ -196,10 +199,11 @@ PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 def test_filters_are_pushed_when_the_session_allows_it(tailfin_broker: Broker) -> None:
     topic, other = tailfin_broker.topic(queues=2), tailfin_broker.topic(queues=1)
+    queues = tailfin_broker.producer.queues(topic)
     for number in range(40):
-        queue = tailfin_broker.producer.queues(topic)[number % 2]
         message = tailfin.Message(topic, b"%02d" % number, tags=f"t{number % 4}", keys=f"k{number}")
-        tailfin_broker.producer.send(message, queue=queue)
+        result = tailfin_broker.producer.send(message, queue=queues[number % 2])
+        readable(tailfin_broker.admin, [result])
     tailfin_broker.send(other, [b"99"])
     spark = tailfin_broker.spark
 

@@ -14,6 +14,7 @@ import pytest
 
 import tailfin
 from tailfin.testing import Cluster, cluster, until
+from tests.unit.spark.arriving import readable
 
 SOURCES = Path(tailfin.__file__).parents[1]
 HOME = Path(pyspark.__file__).parent
@@ -98,10 +99,10 @@ def filled() -> Iterator[Cluster]:
             tailfin.Producer("shop", nameserver=running.namesrv) as producer,
         ):
             admin.topics.create("orders", queues=2)
-            for receipt in [
+            receipts = [
                 producer.send_soon(tailfin.Message("orders", b"%d" % number)) for number in range(1000)
-            ]:
-                receipt.result()
+            ]
+            readable(admin, (receipt.result() for receipt in receipts))
         yield running
 
 

@@ -15,7 +15,8 @@ from tailfin.spark.partition import RangePartition
 from tailfin.spark.plain_stream_reader import PlainStreamReader
 from tailfin.spark.stream import Following
 from tailfin.spark.stream_readers import StreamReader
-from tailfin.testing import Cluster, cluster
+from tailfin.testing import Cluster, cluster, until
+from tests.unit.spark.arriving import readable
 
 BODY = StructType().add("body", "binary")
 
@@ -36,10 +37,19 @@ def reader(servers: Cluster, **given: str) -> StreamReader:
 
 
 def fill(servers: Cluster, count: int, *, topic: str = "orders", body: bytes = b"x" * 100) -> None:
-    with tailfin.Producer("shop", nameserver=servers.namesrv) as producer:
+    with (
+        tailfin.AdminClient(nameserver=servers.namesrv) as admin,
+        tailfin.Producer("shop", nameserver=servers.namesrv) as producer,
+    ):
         queues = producer.queues(topic)
-        for number in range(count):
-            producer.send(tailfin.Message(topic, body), queue=queues[number % len(queues)])
+        numbers = range(count)
+        readable(
+            admin,
+            (
+                producer.send(tailfin.Message(topic, body), queue=queues[each % len(queues)])
+                for each in numbers
+            ),
+        )
 
 
 def make(servers: Cluster, topic: str = "orders", queues: int = 1) -> None:
@@ -104,6 +114,7 @@ def test_a_broker_that_is_down_holds_its_place_and_nobody_up(running: Cluster) -
     with tailfin.Producer("shop", nameserver=running.namesrv) as producer:
         producer.send(tailfin.Message("orders", b"more"), queue=tailfin.Queue("orders", alive, 0))
 
+    until(lambda: stream.latestOffset(start, ReadAllAvailable()) != start)
     end = stream.latestOffset(start, ReadAllAvailable())
 
     assert end["orders"][gone] == start["orders"][gone]
