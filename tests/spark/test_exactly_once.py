@@ -24,7 +24,7 @@ from tests.spark.sinking import visible
 KILLS = int(os.environ.get("TAILFIN_SPARK_KILLS", "3"))
 SEED = int(os.environ.get("TAILFIN_SPARK_SEED", "0")) or random.SystemRandom().getrandbits(32)
 ALIVE_S = 5.0
-START_S = 180.0
+START_S = 300.0
 END_S = 300.0
 ROOT = Path(__file__).parents[2]
 
