@@ -19,7 +19,8 @@ const LOSSY_GROWTH: usize = 3;
 const ROW_TEXT_MAX: usize = LOSSY_GROWTH << 15;
 /// What a row is taken for before the first is seen.
 const ROW_BYTES_GUESS: usize = 128;
-/// No more room than this is made for bodies ahead of need.
+
+/// No more room than this is made for bodies ahead of need, however large a batch may become.
 const BODY_ROOM_MAX: usize = 64 << 20;
 
 /// One message, as the columns take it.
@@ -64,10 +65,18 @@ pub struct Origin {
     pub namespace: Option<Box<str>>,
 }
 
+/// What a batch may become, about.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    pub rows: usize,
+    pub bytes: usize,
+}
+
 /// Rows that become an Arrow batch.
 #[derive(Debug)]
 pub struct Columns {
     origin: Origin,
+    room: Size,
     topic: Runs,
     queue_id: Vec<i32>,
     queue_offset: Vec<i64>,
@@ -87,11 +96,12 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// For about so many rows.
-    pub fn new(origin: Origin, rows: usize, with_properties: bool) -> Self {
+    /// For about so many rows, but no more than about so many bytes.
+    pub fn new(origin: Origin, Size { rows, bytes }: Size, with_properties: bool) -> Self {
         let ids = || Texts::new(rows, ids::ID_TEXT_V4);
         Self {
             origin,
+            room: Size { rows, bytes },
             topic: Runs::new(rows),
             queue_id: Vec::with_capacity(rows),
             queue_offset: Vec::with_capacity(rows),
@@ -193,7 +203,9 @@ impl Columns {
     fn push(&mut self, row: &Row<'_>) {
         let Row { record, body, .. } = row;
         if self.is_empty() {
-            self.body.reserve((self.queue_id.capacity() * body.len()).min(BODY_ROOM_MAX));
+            // Memory that stays unused would be other memory each time, never the same again.
+            let Size { rows, bytes } = self.room;
+            self.body.reserve((rows.saturating_mul(body.len())).min(bytes).min(BODY_ROOM_MAX));
         }
         let broker_id = record.message_id();
         let shown = DispatchProperties::for_dispatch(row.properties);

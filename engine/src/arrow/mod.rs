@@ -7,5 +7,5 @@ mod columns;
 mod schema;
 mod text;
 
-pub use columns::{Columns, Opening, Origin};
+pub use columns::{Columns, Opening, Origin, Size};
 pub use schema::fields;

@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn a_handle_among_many_takes_three_bytes() {
         let place =
-            |number: i64| Handle { log_offset: 1 << 40 | number * 300, queue_offset: 70_000 + number };
+            |number: i64| Handle { log_offset: (1 << 40) | (number * 300), queue_offset: 70_000 + number };
         let mut handles: Vec<Handle> = (0..1000).map(place).collect();
         assert!(encode(&mut handles).len() < 3 * 1000 + 16);
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use hashbrown::HashMap;
 
 use super::offline::{OfflineLog, Step, WalkEnd, Walked, flaw};
-use crate::arrow::{Columns, Opening, Origin};
+use crate::arrow::{Columns, Opening, Origin, Size};
 use crate::client::received::Tags;
 use crate::error::Result;
 use crate::message::Record;
@@ -57,7 +57,11 @@ impl OfflineLog {
     pub fn columns(&self, wanted: &Wanted) -> Result<(Columns, WalkEnd)> {
         let mut collector = Collector {
             wanted,
-            columns: Columns::new(wanted.origin.clone(), wanted.rows, wanted.with_properties),
+            columns: Columns::new(
+                wanted.origin.clone(),
+                Size { rows: wanted.rows, bytes: wanted.bytes },
+                wanted.with_properties,
+            ),
             judged: HashMap::new(),
             no_tags: Tags::default(),
         };

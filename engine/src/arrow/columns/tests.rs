@@ -11,6 +11,10 @@ fn origin() -> Origin {
     Origin { broker: Some("broker-a".into()), namespace: None }
 }
 
+fn size(rows: usize) -> Size {
+    Size { rows, bytes: 1 << 20 }
+}
+
 fn opening(tags: &Tags) -> Opening<'_> {
     let body_bytes_max = 1 << 20;
     Opening { check_crc: true, body_bytes_max, offset_delta: 0, wanted: i64::MIN..i64::MAX, tags }
@@ -22,7 +26,7 @@ fn push(columns: &mut Columns, bytes: &[u8]) {
 }
 
 fn batch(records: &[Vec<u8>], with_properties: bool) -> RecordBatch {
-    let mut columns = Columns::new(origin(), records.len(), with_properties);
+    let mut columns = Columns::new(origin(), size(records.len()), with_properties);
     for bytes in records {
         push(&mut columns, bytes);
     }
@@ -118,7 +122,7 @@ fn a_namespace_is_taken_off_the_topic() {
     let draft = plain(b"ns%orders", b"x");
     let bytes = encoded(&draft, usual(&draft), stamp(0, 0, 0));
     let origin = Origin { broker: None, namespace: Some("ns".into()) };
-    let mut columns = Columns::new(origin, 1, false);
+    let mut columns = Columns::new(origin, size(1), false);
     push(&mut columns, &bytes);
     let batch = columns.finish().into();
     assert_eq!((text(&batch, "topic").as_deref(), text(&batch, "brokerName")), (Some("orders"), None));
@@ -126,14 +130,14 @@ fn a_namespace_is_taken_off_the_topic() {
 
 #[test]
 fn no_rows_are_an_empty_batch() {
-    assert_eq!(Columns::new(origin(), 0, true).finish().len(), 0);
+    assert_eq!(Columns::new(origin(), size(0), true).finish().len(), 0);
 }
 
 #[test]
 fn only_what_is_wanted_becomes_a_row() {
     let tags = Tags::from([b"a"[..].into()]);
     let wanted = Opening { wanted: 0..2, ..opening(&tags) };
-    let mut columns = Columns::new(origin(), 4, false);
+    let mut columns = Columns::new(origin(), size(4), false);
     for (offset, tag) in [(0, "a"), (1, "b"), (2, "a")] {
         let properties = format!("TAGS\x01{tag}\x02");
         let draft = Draft { properties: properties.as_bytes(), ..plain(b"T", b"x") };
@@ -154,7 +158,7 @@ fn the_messages_of_a_batch_that_was_stored_as_one_are_rows() {
     let bytes = encoded(&draft, usual(&draft), stamp(10, 0, 0));
     let tags = Tags::default();
     let wanted = Opening { wanted: 11..13, offset_delta: 0, ..opening(&tags) };
-    let mut columns = Columns::new(origin(), 4, true);
+    let mut columns = Columns::new(origin(), size(4), true);
     assert_eq!(columns.add(&Record::parse(&bytes).unwrap(), &wanted), Ok(true));
     assert_eq!((&*columns.queue_offset, &*columns.flag), (&[11, 12][..], &[8, 8][..]));
 }
@@ -166,7 +170,7 @@ fn a_damaged_body_is_no_row() {
     bytes[90] ^= 1;
     let record = Record::parse(&bytes).unwrap();
     let tags = Tags::default();
-    let mut columns = Columns::new(origin(), 1, false);
+    let mut columns = Columns::new(origin(), size(1), false);
     assert_eq!(columns.add(&record, &opening(&tags)), Err(Damage::Checksum));
     assert_eq!(columns.add(&record, &Opening { check_crc: false, ..opening(&tags) }), Ok(true));
     assert_eq!(columns.len(), 1);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::config::Amount;
-use crate::arrow::{Columns, Opening, Origin};
+use crate::arrow::{Columns, Opening, Origin, Size};
 use crate::client::received::Damage;
 use crate::message::{BadRecord, Record};
 
@@ -71,7 +71,11 @@ impl Gathered {
     fn add_record(&mut self, record: &Record<'_>, opening: &Opening<'_>) -> Result<Amount, Damage> {
         let Gathering { full, with_properties, origin } = &self.gathering;
         let batch = self.growing.get_or_insert_with(|| Batch {
-            columns: Columns::new(origin.clone(), full.messages, *with_properties),
+            columns: Columns::new(
+                origin.clone(),
+                Size { rows: full.messages, bytes: full.bytes },
+                *with_properties,
+            ),
             amount: Amount::default(),
         });
         let before = batch.columns.len();
