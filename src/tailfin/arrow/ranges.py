@@ -38,7 +38,7 @@ GROUP = "TOOLS_CONSUMER"
 
 BATCH_ROWS = 10_000
 BATCH_BYTES = 4 << 20
-"""Larger batches leave the caches of the processor, and Spark allocates memory for each anew."""
+"""Batches of 1 KiB messages cost less to make at this size than at four times as much."""
 PULL_BATCH = 1024
 """Messages asked for at once; brokers give fewer, 32 by their default."""
 PULL_TIMEOUT_S = 30.0

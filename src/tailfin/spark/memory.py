@@ -13,8 +13,8 @@ ALONE_BYTES = 32 << 20
 def keep_freed() -> None:
     """Have the C library keep up to 128 MiB of freed memory instead of giving it back at once.
 
-    Every batch takes megabytes, and pages that come fresh from the kernel are filled with zeros first: for
-    messages of 1 KiB that is a third of what reading costs. A library without these settings is left alone.
+    Every batch takes megabytes, and pages that come fresh from the kernel are filled with zeros first. A
+    library without these settings is left alone.
     """
     set_option = getattr(ctypes.CDLL(None), "mallopt", None)
     if set_option is not None:
