@@ -39,7 +39,7 @@ class Copies:
         rows = (
             self._spark.readStream.format("rocketmq")
             .options(nameServer=self._namesrv, topic=self._source, startingOffsets="earliest")
-            .option("maxOffsetsPerTrigger", "400")
+            .option("maxOffsetsPerTrigger", "1000")
             .load()
             .selectExpr("CAST(body AS string) AS body")
         )

@@ -25,7 +25,7 @@ KILLS = int(os.environ.get("TAILFIN_SPARK_KILLS", "3"))
 SEED = int(os.environ.get("TAILFIN_SPARK_SEED", "0")) or random.SystemRandom().getrandbits(32)
 ALIVE_S = 5.0
 START_S = 300.0
-END_S = 300.0
+END_S = 600.0
 ROOT = Path(__file__).parents[2]
 
 
@@ -112,7 +112,7 @@ def messages_all_the_time(running: Cluster) -> Iterator[list[str]]:
 
     def send() -> None:
         with tailfin.Producer("source", nameserver=running.namesrv) as producer:
-            while not over.wait(0.02):
+            while not over.wait(0.1):
                 batch = [f"row {len(sent) + number}" for number in range(10)]
                 receipts = [producer.send_soon(tailfin.Message("Source", body.encode())) for body in batch]
                 for receipt in receipts:
