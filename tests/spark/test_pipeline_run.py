@@ -121,15 +121,19 @@ def test_a_stream_goes_on_from_its_checkpoint_and_ends_when_asked(
     stop = threading.Event()
     shown: list[Progress] = []
     pipeline = parse("p.yaml", text.replace("TRIGGER", "{every: 200ms}"))
-    ended: list[object] = []
-    thread = threading.Thread(
-        target=lambda: ended.extend(running.run(tailfin_broker.spark, pipeline, stop, shown.append))
-    )
+
+    def follow() -> None:
+        try:
+            until(lambda: sum(each.rows for each in shown) >= 2, timeout=60)
+            tailfin_broker.send(topic, [b"d"])
+            until(lambda: sum(each.rows for each in shown) >= 4, timeout=60)
+        finally:
+            stop.set()
+
+    # Spark knows its session in this thread only, and looks for a sink's format there.
+    thread = threading.Thread(target=follow)
     thread.start()
-    until(lambda: sum(each.rows for each in shown) >= 2, timeout=60)
-    tailfin_broker.send(topic, [b"d"])
-    until(lambda: sum(each.rows for each in shown) >= 4, timeout=60)
-    stop.set()
+    ended = running.run(tailfin_broker.spark, pipeline, stop, shown.append)
     thread.join(60)
     assert len(ended) == 2
     assert {each.behind for each in shown} == {0}
