@@ -111,6 +111,15 @@ class RangeReader:
             return cls._all[key]
 
     @classmethod
+    def stop_all(cls) -> None:
+        """Stop the readers that `of` gave, for a process that goes on without them."""
+        with cls._lock:
+            mine = [key for key in cls._all if key[0] == os.getpid()]
+            readers = [cls._all.pop(key) for key in mine]
+        for reader in readers:
+            reader.stop()
+
+    @classmethod
     def _forked(cls) -> None:
         # Nobody in the child could give back a lock that another thread held.
         cls._lock = threading.Lock()
