@@ -2,7 +2,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.interop.clients import go_client, java_client, mqadmin_run
+from tests.interop.clients import clusters, go_client, java_client, mqadmin_run
 from tests.interop.clients.clusters import Cluster
 from tests.interop.clients.java_client import Saw
 from tests.interop.clients.mqadmin_run import Run
@@ -29,8 +29,10 @@ def java(request: pytest.FixtureRequest, java_runs: dict[str, dict[str, Saw]]) -
 
 @pytest.fixture(scope="session")
 def admin_run(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """What each command of the official mqadmin printed."""
-    return mqadmin_run.run(cluster, tmp_path_factory.mktemp("mqadmin"))
+    """What each command of the official mqadmin printed, at servers of its own: it sees all that is there."""
+    home = tmp_path_factory.mktemp("mqadmin")
+    with clusters.uniform("official" if cluster.make == "official" else "tailfin", home / "servers") as own:
+        return mqadmin_run.run(own, home)
 
 
 @pytest.fixture(scope="session")
