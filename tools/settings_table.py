@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tools import marked
+
 GUIDE = Path(__file__).parents[1] / "docs" / "client.md"
-BEGIN, END = "<!-- settings -->", "<!-- /settings -->"
 SECTIONS = {
     "Every client": "tailfin.client.options.ClientOptions",
     "Producers": "tailfin.client.producer_options.ProducerOptions",
@@ -66,9 +67,7 @@ def table() -> str:
 
 def with_table(guide: str) -> str:
     """Return the guide with its table as it should be."""
-    before, rest = guide.split(BEGIN)
-    _, after = rest.split(END)
-    return f"{before}{BEGIN}\n{table()}{END}{after}"
+    return marked.filled(guide, "settings", table())
 
 
 def main() -> int:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from tailfin.config.setting import Rule, Settings, as_text
 from tailfin.spark.options import ConnectionOptions
+from tools import marked
 
 GUIDE = Path(__file__).parents[1] / "docs" / "spark.md"
-BEGIN, END = "<!-- options -->", "<!-- /options -->"
 SECTIONS = {
     "Connection, for reading and writing": "tailfin.spark.options.ConnectionOptions",
     "Reading: `rocketmq`": "tailfin.spark.options.SourceOptions",
@@ -41,9 +41,7 @@ def table() -> str:
 
 def with_table(guide: str) -> str:
     """Return the guide with its table as it should be."""
-    before, rest = guide.split(BEGIN)
-    _, after = rest.split(END)
-    return f"{before}{BEGIN}\n{table()}{END}{after}"
+    return marked.filled(guide, "options", table())
 
 
 if __name__ == "__main__":

@@ -1,8 +1,6 @@
 """Parts of queues as Arrow batches: blocking, and read ahead by the engine."""
 
 import logging
-import os
-import threading
 from dataclasses import dataclass, replace
 from datetime import datetime
 from types import TracebackType
@@ -19,6 +17,7 @@ from tailfin.client.keywords import shared_out
 from tailfin.client.names import unwrap, wrap
 from tailfin.client.network import Network
 from tailfin.client.options import ClientKeywords, ClientOptions
+from tailfin.client.per_process import PerProcess
 from tailfin.client.queues import Queue
 from tailfin.wire.header import now_ms
 
@@ -84,9 +83,7 @@ class RangeReader:
         ```
     """
 
-    _all: ClassVar[dict[tuple[int, ClientOptions], "RangeReader"]] = {}
-    _lock: ClassVar[threading.Lock] = threading.Lock()
-    _hears_of_forks: ClassVar[bool] = False
+    _all: ClassVar[PerProcess[ClientOptions, "RangeReader"]] = PerProcess()
 
     def __init__(self, **options: Unpack[ClientKeywords]) -> None:
         self._options = ClientOptions(**shared_out(options, ClientOptions)[0])
@@ -99,30 +96,20 @@ class RangeReader:
     def of(cls, **options: Unpack[ClientKeywords]) -> "RangeReader":
         """Return this process's reader with these options, running; nobody has to stop it."""
         given = ClientOptions(**shared_out(options, ClientOptions)[0])
-        key = os.getpid(), replace(given, nameserver=";".join(given.nameservers()), hooks=tuple(given.hooks))
-        if not cls._hears_of_forks:
-            cls._hears_of_forks = True
-            os.register_at_fork(after_in_child=cls._forked)
-        with cls._lock:
-            if key not in cls._all:
-                reader = cls(**options)
-                reader.start()
-                cls._all[key] = reader
-            return cls._all[key]
+        key = replace(given, nameserver=";".join(given.nameservers()), hooks=tuple(given.hooks))
+
+        def running() -> RangeReader:
+            reader = cls(**options)
+            reader.start()
+            return reader
+
+        return cls._all.get(key, running)
 
     @classmethod
     def stop_all(cls) -> None:
         """Stop the readers that `of` gave, for a process that goes on without them."""
-        with cls._lock:
-            mine = [key for key in cls._all if key[0] == os.getpid()]
-            readers = [cls._all.pop(key) for key in mine]
-        for reader in readers:
+        for reader in cls._all.take_all():
             reader.stop()
-
-    @classmethod
-    def _forked(cls) -> None:
-        # Nobody in the child could give back a lock that another thread held.
-        cls._lock = threading.Lock()
 
     def start(self) -> None:
         """Begin; `with` does it."""

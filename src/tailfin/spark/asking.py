@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import os
 from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
@@ -20,6 +19,7 @@ from tailfin.client.errors import ClientError, NoRoute, got_no_answer
 from tailfin.client.names import unwrap, wrap
 from tailfin.client.network import Network
 from tailfin.client.options import ClientKeywords, ClientOptions
+from tailfin.client.per_process import PerProcess
 from tailfin.client.queues import Queue
 from tailfin.spark.offsets import Offsets, said
 from tailfin.spark.places import Ends
@@ -43,7 +43,7 @@ class Cluster:
     PySpark forks its workers, so what was opened before a fork is left alone and opened again: see `of`.
     """
 
-    _open: ClassVar[dict[tuple[int, ClientOptions], "Cluster"]] = {}
+    _open: ClassVar[PerProcess[ClientOptions, "Cluster"]] = PerProcess()
 
     def __init__(self, options: ClientOptions) -> None:
         self._options = options
@@ -55,16 +55,13 @@ class Cluster:
     @classmethod
     def of(cls, keywords: ClientKeywords) -> "Cluster":
         """Return the cluster that these options reach; the first to ask in a process opens it."""
-        key = os.getpid(), ClientOptions(**keywords)
-        if key not in cls._open:
-            cls._open[key] = cls(key[1])
-        return cls._open[key]
+        options = ClientOptions(**keywords)
+        return cls._open.get(options, lambda: cls(options))
 
     @classmethod
     def stop_all(cls) -> None:
         """Stop what `of` opened, for a process that goes on without it."""
-        for key in [each for each in cls._open if each[0] == os.getpid()]:
-            cluster = cls._open.pop(key)
+        for cluster in cls._open.take_all():
             try:
                 cluster._run(cluster._network.stop())
             finally:

@@ -1,7 +1,6 @@
 """Bodies that cannot be decoded."""
 
 import logging
-import os
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -10,6 +9,7 @@ import pyarrow as pa
 from tailfin.client.blocking.producer import Producer
 from tailfin.client.messages import Message
 from tailfin.client.options import ClientKeywords, ClientOptions
+from tailfin.client.per_process import PerProcess
 from tailfin.client.queues import Queue
 from tailfin.spark.errors import BadRecord
 from tailfin.spark.offsets import said
@@ -31,7 +31,7 @@ ORIGIN = {
 class BadRecords:
     """Does with bad records what the options say."""
 
-    _producers: ClassVar[dict[tuple[int, ClientOptions], Producer]] = {}
+    _producers: ClassVar[PerProcess[ClientOptions, Producer]] = PerProcess()
 
     def __init__(self, options: SourceOptions, keywords: ClientKeywords) -> None:
         self._options = options
@@ -79,9 +79,9 @@ class BadRecords:
             receipt.result()
 
     def _producer(self) -> Producer:
-        key = os.getpid(), ClientOptions(**self._keywords)
-        if key not in self._producers:
+        def running() -> Producer:
             producer = Producer(GROUP, **self._keywords)
             producer.start()
-            self._producers[key] = producer
-        return self._producers[key]
+            return producer
+
+        return self._producers.get(ClientOptions(**self._keywords), running)

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import os
 import time
 from typing import ClassVar
 
@@ -15,6 +14,7 @@ from tailfin.client.consuming.pulling import pull_once
 from tailfin.client.consuming.subscriptions import subscription
 from tailfin.client.errors import ClientError, SendFailed
 from tailfin.client.messages import Message
+from tailfin.client.per_process import PerProcess
 from tailfin.client.queues import Queue
 from tailfin.client.results import SendResult
 from tailfin.config.setting import ConfigError
@@ -38,7 +38,7 @@ class DecisionLog:
     What was read is remembered as long as the process lives: see `of`.
     """
 
-    _open: ClassVar[dict[tuple[int, str, str], "DecisionLog"]] = {}
+    _open: ClassVar[PerProcess[tuple[str, str], "DecisionLog"]] = PerProcess()
 
     def __init__(self, line: Line, query: str) -> None:
         self._line = line
@@ -54,10 +54,7 @@ class DecisionLog:
     @classmethod
     def of(cls, line: Line, query: str) -> "DecisionLog":
         """Return this process's log of a query."""
-        key = os.getpid(), repr(line.options), query
-        if key not in cls._open:
-            cls._open[key] = cls(line, query)
-        return cls._open[key]
+        return cls._open.get((repr(line.options), query), lambda: cls(line, query))
 
     def history(self, batch: int, *, is_new: bool = False) -> History:
         """Return what is decided by now, up to a batch.

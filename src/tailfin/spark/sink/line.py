@@ -1,6 +1,5 @@
 """A process's line to a cluster: a producer that its tasks share, and what the driver asks."""
 
-import os
 from collections.abc import Coroutine
 from typing import Any, ClassVar, TypeVar
 
@@ -9,6 +8,7 @@ from tailfin.client import producer
 from tailfin.client.blocking.portal import Portal
 from tailfin.client.messages import ReceivedMessage
 from tailfin.client.network import Network
+from tailfin.client.per_process import PerProcess
 from tailfin.client.production import Production
 from tailfin.client.transactions import Transaction
 from tailfin.spark.sink.decisions import BatchName, History
@@ -25,20 +25,21 @@ class Line:
     by the first that needs it, and runs until the process ends.
     """
 
-    _started: ClassVar[dict[tuple[int, str, str], tuple[Portal, producer.Producer]]] = {}
+    _started: ClassVar[PerProcess[tuple[str, str], tuple[Portal, producer.Producer]]] = PerProcess()
 
     def __init__(self, options: SinkOptions) -> None:
         self.options = options
         self._orphans = Orphans(self._look)
-        keywords = options.producer_keywords()
-        key = os.getpid(), options.group, repr(sorted(keywords.items()))
-        if key not in self._started:
-            portal = Portal.open()
-            keywords["check"] = self._fate
-            started = producer.Producer(options.group, **keywords)
-            portal.call(started.start())
-            self._started[key] = portal, started
-        self._portal, self._core = self._started[key]
+        key = options.group, repr(sorted(options.producer_keywords().items()))
+        self._portal, self._core = self._started.get(key, self._start)
+
+    def _start(self) -> tuple[Portal, producer.Producer]:
+        portal = Portal.open()
+        keywords = self.options.producer_keywords()
+        keywords["check"] = self._fate
+        started = producer.Producer(self.options.group, **keywords)
+        portal.call(started.start())
+        return portal, started
 
     async def _fate(self, message: ReceivedMessage) -> Transaction:
         """Tell a broker that asks what is to become of a half."""
