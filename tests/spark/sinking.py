@@ -36,7 +36,7 @@ class Driver:
 
     def committer(self, batch: int, halves: list[Halves]) -> Committer:
         """Do what a driver does that was just started: nothing is remembered."""
-        DecisionLog._open.clear()
+        DecisionLog._open.take_all()
         return Committer(self.line, BatchName(self.query, batch), halves, is_new=False)
 
     def decide_and_die(self, batch: int, halves: list[Halves]) -> Decision:
