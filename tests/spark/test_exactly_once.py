@@ -149,7 +149,7 @@ def test_copies_have_every_message_once_whatever_is_killed(tmp_path: Path) -> No
                 for _ in range(KILLS):
                     # The moment is what is tried, so it is nobody's signal.
                     threading.Event().wait(chance.random() * ALIVE_S)
-                    if chance.random() < 1 / 4 or not driver.kill_worker(chance):
+                    if chance.random() < 1 / 2 or not driver.kill_worker(chance):
                         driver.kill()
                         driver = start()
             (tmp_path / "stop").touch()
