@@ -10,6 +10,8 @@ PYTHON3 ?= python3
 PYTHON := .venv/bin/python
 export PYTHON3
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Without bytecode every process of the tests and of Spark would compile every module anew.
+unexport PYTHONDONTWRITEBYTECODE
 # maturin and cargo must see the same interpreter, or pyo3 is built twice.
 export PYO3_PYTHON := $(CURDIR)/$(PYTHON)
 

@@ -23,7 +23,7 @@ QUEUES = 8
 
 
 @functools.cache
-def ready_batch(body: int) -> pa.RecordBatch:
+def ready_batch(body: int, names: tuple[str, ...]) -> pa.RecordBatch:
     """Make the batch that is repeated, with values as long as those of messages that were sent."""
     same = {
         "topic": "Bench",
@@ -46,7 +46,7 @@ def ready_batch(body: int) -> pa.RecordBatch:
         "msgId": [f"{number:032X}" for number in numbers],
         "offsetMsgId": [f"{number:032X}" for number in numbers],
     }
-    schema = message_schema()
+    schema = pa.schema([message_schema().field(name) for name in names])
     arrays = [pa.array(columns[field.name], field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -63,10 +63,11 @@ class Repeating:
     """Repeats the batch."""
 
     body: int
+    columns: tuple[str, ...]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Span)
-        batch = ready_batch(self.body)
+        batch = ready_batch(self.body, self.columns)
         for _ in range(partition.rows // BATCH_ROWS):
             yield batch
         if rest := partition.rows % BATCH_ROWS:
@@ -114,12 +115,13 @@ class Ceiling(DataSource):
         return spark_schema()
 
     def reader(self, schema: StructType) -> Reader:
-        del schema
-        return Reader(int(self.options["body"]), int(self.options["count"]))
+        return Reader(*self._repeated(schema))
 
     def streamReader(self, schema: StructType) -> StreamReader:
-        del schema
-        return StreamReader(int(self.options["body"]), int(self.options["count"]))
+        return StreamReader(*self._repeated(schema))
+
+    def _repeated(self, schema: StructType) -> tuple[int, tuple[str, ...], int]:
+        return int(self.options["body"]), tuple(schema.fieldNames()), int(self.options["count"])
 
     def writer(self, schema: StructType, overwrite: bool) -> Writer:
         del schema, overwrite

@@ -482,7 +482,7 @@ class OfflineLog:
         stored_before: int = ...,
         broker: str | None = None,
         halves: bool = False,
-        properties: bool = False,
+        columns: Sequence[str] | None = None,
         rows: int = 10_000,
         bytes: int = ...,
         body_bytes_max: int = ...,
@@ -504,7 +504,7 @@ class OfflineLog:
             stored_before: not those stored at this time or later, in milliseconds.
             broker: the broker's name, for its column.
             halves: also parts of transactions that no queue holds: prepared, or rolled back.
-            properties: have a column with all properties.
+            columns: names of the columns that are built; None: all but the properties.
             rows: messages of a batch, at most, unless a batch was stored as one.
             bytes: bytes after which a batch is full, about.
             body_bytes_max: what compressed bodies may grow to.
@@ -1037,7 +1037,7 @@ class Reader:
         check_crc: bool = True,
         body_bytes_max: int = ...,
         until: int | None = None,
-        gather: tuple[int, int, bool] | None = None,
+        gather: tuple[int, int, Sequence[str]] | None = None,
     ) -> Reader:
         """Make a reader; the defaults are RocketMQ's.
 
@@ -1066,9 +1066,9 @@ class Reader:
             check_crc: whether bodies must fit their checksums.
             body_bytes_max: what compressed bodies may grow to.
             until: the offset where it ends: nothing from there on is pulled.
-            gather: have messages gathered into batches of so many rows, or about so many bytes, with or
-                without a column of all properties. They are taken with `collect`, and `Courier.take` does not
-                return such a reader. A message that cannot be read is trouble -1000.
+            gather: have messages gathered into batches of so many rows, or about so many bytes, with these
+                columns. They are taken with `collect`, and `Courier.take` does not return such a reader. A
+                message that cannot be read is trouble -1000.
         """
     def resume(self, *, offset: int | None = None, address: str | None = None) -> None:
         """Start, or go on after a pause or trouble; elsewhere if that is given. What is ready stays."""

@@ -109,5 +109,16 @@ def test_trouble_is_told_in_one_sentence(spark: SparkSession, written: Path, tmp
         load(spark, tmp_path).count()
     with pytest.raises(Exception, match="no option 'topicc': did you mean 'topic'"):
         load(spark, written, topicc="orders")
-    with pytest.raises(Exception, match=r"leave out \.schema"):
-        spark.read.format("rocketmq-store").schema("body binary").load(str(written)).count()
+    with pytest.raises(Exception, match="a message has no column 'bodi', only topic, brokerName"):
+        spark.read.format("rocketmq-store").schema("bodi binary").load(str(written)).count()
+    with pytest.raises(Exception, match="column body is binary, not string; cast it in a query"):
+        spark.read.format("rocketmq-store").schema("body string").load(str(written)).count()
+
+
+def test_only_the_columns_of_a_schema_are_read_in_its_order(spark: SparkSession, written: Path) -> None:
+    frame = spark.read.format("rocketmq-store").schema("keys string, body binary").load(str(written))
+    rows = frame.collect()
+    assert len(rows) == MESSAGES
+    assert {(row.keys, bytes(row.body)) for row in rows} == {
+        (f"k{number}", b"%d" % number) for number in range(MESSAGES)
+    }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int32Array, Int64Array, MapArray, StructArray, TimestampMicrosecondArray};
 
-use super::schema::{UTC, entries, fields};
+use super::schema::{Chosen, Column, UTC, entries};
 use super::text::{Runs, Texts, offsets};
 use crate::client::received::{Damage, Tags, is_wanted, without_namespace};
 use crate::message::{BatchEntry, DispatchProperties, Record, batch, content, crc, host, ids, properties};
@@ -72,57 +72,63 @@ pub struct Size {
     pub bytes: usize,
 }
 
-/// Rows that become an Arrow batch.
+/// Rows that become an Arrow batch: those columns that are chosen.
 #[derive(Debug)]
 pub struct Columns {
     origin: Origin,
     room: Size,
-    topic: Runs,
-    queue_id: Vec<i32>,
+    chosen: Chosen,
+    topic: Option<Runs>,
+    queue_id: Option<Vec<i32>>,
+    /// Always known: it tells how far the rows go.
     queue_offset: Vec<i64>,
-    message_id: Texts,
-    offset_message_id: Texts,
-    tags: Texts,
-    keys: Texts,
-    body: Texts,
-    born_timestamp: Vec<i64>,
-    store_timestamp: Vec<i64>,
-    born_host: Runs,
-    store_host: Runs,
-    reconsume_times: Vec<i32>,
-    sys_flag: Vec<i32>,
-    flag: Vec<i32>,
+    message_id: Option<Texts>,
+    offset_message_id: Option<Texts>,
+    tags: Option<Texts>,
+    keys: Option<Texts>,
+    body: Option<Texts>,
+    born_timestamp: Option<Vec<i64>>,
+    store_timestamp: Option<Vec<i64>>,
+    born_host: Option<Runs>,
+    store_host: Option<Runs>,
+    reconsume_times: Option<Vec<i32>>,
+    sys_flag: Option<Vec<i32>>,
+    flag: Option<Vec<i32>>,
     properties: Option<Maps>,
 }
 
 impl Columns {
     /// For about so many rows, but no more than about so many bytes.
-    pub fn new(origin: Origin, Size { rows, bytes }: Size, with_properties: bool) -> Self {
-        let ids = || Texts::new(rows, ids::ID_TEXT_V4);
+    pub fn new(origin: Origin, Size { rows, bytes }: Size, chosen: Chosen) -> Self {
+        let texts = |column, bytes| chosen.has(column).then(|| Texts::new(rows, bytes));
+        let ints = |column| chosen.has(column).then(|| Vec::with_capacity(rows));
+        let times = |column| chosen.has(column).then(|| Vec::with_capacity(rows));
+        let runs = |column| chosen.has(column).then(Runs::default);
         Self {
             origin,
             room: Size { rows, bytes },
-            topic: Runs::new(rows),
-            queue_id: Vec::with_capacity(rows),
+            topic: runs(Column::Topic),
+            queue_id: ints(Column::QueueId),
             queue_offset: Vec::with_capacity(rows),
-            message_id: ids(),
-            offset_message_id: ids(),
-            tags: Texts::new(rows, 8),
-            keys: Texts::new(rows, 8),
-            body: Texts::new(rows, 0),
-            born_timestamp: Vec::with_capacity(rows),
-            store_timestamp: Vec::with_capacity(rows),
-            born_host: Runs::new(rows),
-            store_host: Runs::new(rows),
-            reconsume_times: Vec::with_capacity(rows),
-            sys_flag: Vec::with_capacity(rows),
-            flag: Vec::with_capacity(rows),
-            properties: with_properties.then(|| Maps::new(rows)),
+            message_id: texts(Column::MessageId, ids::ID_TEXT_V4),
+            offset_message_id: texts(Column::OffsetMessageId, ids::ID_TEXT_V4),
+            tags: texts(Column::Tags, 8),
+            keys: texts(Column::Keys, 8),
+            body: texts(Column::Body, 0),
+            born_timestamp: times(Column::BornTimestamp),
+            store_timestamp: times(Column::StoreTimestamp),
+            born_host: runs(Column::BornHost),
+            store_host: runs(Column::StoreHost),
+            reconsume_times: ints(Column::ReconsumeTimes),
+            sys_flag: ints(Column::SysFlag),
+            flag: ints(Column::Flag),
+            properties: chosen.has(Column::Properties).then(|| Maps::new(rows)),
+            chosen,
         }
     }
 
     pub fn len(&self) -> usize {
-        self.queue_id.len()
+        self.queue_offset.len()
     }
 
     /// The queue offset of the last row.
@@ -131,21 +137,26 @@ impl Columns {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.queue_id.is_empty()
+        self.queue_offset.is_empty()
     }
 
     /// Bytes of the values, about.
     pub fn bytes(&self) -> usize {
-        let properties = self.properties.as_ref().map_or(0, Maps::bytes);
-        self.body.bytes() + self.keys.bytes() + properties + self.len() * ROW_BYTES_GUESS
+        self.long_columns().iter().sum::<usize>() + self.len() * ROW_BYTES_GUESS
+    }
+
+    /// Bytes of the columns whose values may be long.
+    #[inline]
+    fn long_columns(&self) -> [usize; 3] {
+        let texts = |column: &Option<Texts>| column.as_ref().map_or(0, Texts::bytes);
+        [texts(&self.body), texts(&self.keys), self.properties.as_ref().map_or(0, Maps::bytes)]
     }
 
     /// Whether rows with so many bytes in one column still fit.
     #[inline]
     fn has_room(&self, bytes: usize) -> bool {
-        let properties = self.properties.as_ref().map_or(0, Maps::bytes);
-        let longest = self.body.bytes().max(self.keys.bytes()).max(properties);
-        longest + bytes.max(ROW_TEXT_MAX) <= COLUMN_BYTES_MAX
+        let [body, keys, properties] = self.long_columns();
+        body.max(keys).max(properties) + bytes.max(ROW_TEXT_MAX) <= COLUMN_BYTES_MAX
     }
 
     /// Adds the message of a record, or those of a batch that was stored as one, as far as they are wanted. False, and
@@ -201,66 +212,102 @@ impl Columns {
     /// Adds a row, for which there must be room.
     #[inline]
     fn push(&mut self, row: &Row<'_>) {
-        let Row { record, body, .. } = row;
-        if self.is_empty() {
-            // Memory that stays unused would be other memory each time, never the same again.
-            let Size { rows, bytes } = self.room;
-            self.body.reserve((rows.saturating_mul(body.len())).min(bytes).min(BODY_ROOM_MAX));
-        }
-        let broker_id = record.message_id();
-        let shown = DispatchProperties::for_dispatch(row.properties);
-        let namespace = self.origin.namespace.as_deref();
-        self.topic.push(record.topic(), |topic| shown_topic(topic, namespace));
-        self.queue_id.push(record.queue_id());
+        let record = &row.record;
+        self.push_body(row.body);
         self.queue_offset.push(row.queue_offset);
-        match shown.uniq_key {
-            Some(id) => self.message_id.push_text(id),
-            None => self.message_id.push_with(|out| out.extend_from_slice(broker_id.as_bytes())),
+        if let Some(topic) = &mut self.topic {
+            let namespace = self.origin.namespace.as_deref();
+            topic.push(record.topic(), |topic| shown_topic(topic, namespace));
         }
-        self.offset_message_id.push_with(|out| out.extend_from_slice(broker_id.as_bytes()));
-        self.tags.push_optional(shown.tags);
-        self.keys.push_optional(shown.keys);
-        self.body.push_with(|out| out.extend_from_slice(body));
-        self.born_timestamp.push(record.born_timestamp().saturating_mul(1000));
-        self.store_timestamp.push(record.store_timestamp().saturating_mul(1000));
-        self.born_host.push(record.born_host_field(), |field| host::shown(host::decode(field)));
-        self.store_host.push(record.store_host_field(), |field| host::shown(host::decode(field)));
-        self.reconsume_times.push(record.reconsume_times());
-        self.sys_flag.push(record.sys_flag());
-        self.flag.push(row.flag);
+        self.push_ids(row);
+        push(&mut self.queue_id, || record.queue_id());
+        push(&mut self.born_timestamp, || record.born_timestamp().saturating_mul(1000));
+        push(&mut self.store_timestamp, || record.store_timestamp().saturating_mul(1000));
+        push(&mut self.reconsume_times, || record.reconsume_times());
+        push(&mut self.sys_flag, || record.sys_flag());
+        push(&mut self.flag, || row.flag);
+        let shown_host = |field: &[u8]| host::shown(host::decode(field));
+        if let Some(born) = &mut self.born_host {
+            born.push(record.born_host_field(), shown_host);
+        }
+        if let Some(store) = &mut self.store_host {
+            store.push(record.store_host_field(), shown_host);
+        }
         if let Some(maps) = &mut self.properties {
             maps.push(row.properties);
+        }
+    }
+
+    #[inline]
+    fn push_body(&mut self, bytes: &[u8]) {
+        let Some(body) = &mut self.body else { return };
+        if self.queue_offset.is_empty() {
+            // Memory that stays unused would be other memory each time, never the same again.
+            let room = self.room.rows.saturating_mul(bytes.len());
+            body.reserve(room.min(self.room.bytes).min(BODY_ROOM_MAX));
+        }
+        body.push_with(|out| out.extend_from_slice(bytes));
+    }
+
+    /// The columns by which a message is found.
+    #[inline]
+    fn push_ids(&mut self, row: &Row<'_>) {
+        if let Some(ids) = &mut self.offset_message_id {
+            ids.push_with(|out| out.extend_from_slice(row.record.message_id().as_bytes()));
+        }
+        if self.message_id.is_none() && self.tags.is_none() && self.keys.is_none() {
+            return;
+        }
+        let shown = DispatchProperties::for_dispatch(row.properties);
+        if let Some(ids) = &mut self.message_id {
+            match shown.uniq_key {
+                Some(id) => ids.push_text(id),
+                None => ids.push_with(|out| out.extend_from_slice(row.record.message_id().as_bytes())),
+            }
+        }
+        if let Some(tags) = &mut self.tags {
+            tags.push_optional(shown.tags);
+        }
+        if let Some(keys) = &mut self.keys {
+            keys.push_optional(shown.keys);
         }
     }
 
     /// All rows, as the struct that a batch is.
     pub fn finish(self) -> StructArray {
         let rows = self.len();
-        let with_properties = self.properties.is_some();
         let time = |values: Vec<i64>| {
             Arc::new(TimestampMicrosecondArray::from(values).with_timezone(UTC)) as ArrayRef
         };
         let int = |values: Vec<i32>| Arc::new(Int32Array::from(values)) as ArrayRef;
-        let mut columns = vec![
-            self.topic.into_texts(),
-            constant(self.origin.broker.as_deref(), rows),
-            int(self.queue_id),
-            Arc::new(Int64Array::from(self.queue_offset)),
-            self.message_id.into_texts(),
-            self.offset_message_id.into_texts(),
-            self.tags.into_texts(),
-            self.keys.into_texts(),
-            self.body.into_bytes(),
-            time(self.born_timestamp),
-            time(self.store_timestamp),
-            self.born_host.into_texts(),
-            self.store_host.into_texts(),
-            int(self.reconsume_times),
-            int(self.sys_flag),
-            int(self.flag),
+        let has = |column| self.chosen.has(column);
+        let columns = [
+            self.topic.map(Runs::into_texts),
+            has(Column::BrokerName).then(|| constant(self.origin.broker.as_deref(), rows)),
+            self.queue_id.map(int),
+            has(Column::QueueOffset).then(|| Arc::new(Int64Array::from(self.queue_offset)) as ArrayRef),
+            self.message_id.map(Texts::into_texts),
+            self.offset_message_id.map(Texts::into_texts),
+            self.tags.map(Texts::into_texts),
+            self.keys.map(Texts::into_texts),
+            self.body.map(Texts::into_bytes),
+            self.born_timestamp.map(time),
+            self.store_timestamp.map(time),
+            self.born_host.map(Runs::into_texts),
+            self.store_host.map(Runs::into_texts),
+            self.reconsume_times.map(int),
+            self.sys_flag.map(int),
+            self.flag.map(int),
+            self.properties.map(Maps::into_maps),
         ];
-        columns.extend(self.properties.map(Maps::into_maps));
-        StructArray::new(fields(with_properties).clone(), columns, None)
+        StructArray::new(self.chosen.fields().clone(), columns.into_iter().flatten().collect(), None)
+    }
+}
+
+#[inline]
+fn push<T>(column: &mut Option<Vec<T>>, value: impl FnOnce() -> T) {
+    if let Some(values) = column {
+        values.push(value());
     }
 }
 
@@ -272,8 +319,9 @@ fn shown_topic(stored: &[u8], namespace: Option<&str>) -> String {
 
 fn constant(text: Option<&str>, rows: usize) -> ArrayRef {
     let mut column = Texts::new(rows, text.map_or(0, str::len));
-    for _ in 0..rows {
-        column.push_optional(text.map(str::as_bytes));
+    match text {
+        Some(text) => column.push_run(text, rows),
+        None => column.push_nulls(rows),
     }
     column.into_texts()
 }

@@ -8,4 +8,4 @@ mod schema;
 mod text;
 
 pub use columns::{Columns, Opening, Origin, Size};
-pub use schema::fields;
+pub use schema::Chosen;

@@ -41,8 +41,7 @@ impl Texts {
         if let Some(text) = text {
             self.push_text(text);
         } else {
-            self.ends.push(self.values.len() as i32);
-            self.nulls.append_null();
+            self.push_nulls(1);
         }
     }
 
@@ -53,6 +52,25 @@ impl Texts {
         // The columns are full long before.
         self.ends.push(self.values.len() as i32);
         self.nulls.append_non_null();
+    }
+
+    /// The same text so many times.
+    pub fn push_run(&mut self, text: &str, count: usize) {
+        let start = self.values.len();
+        let end = start + text.len() * count;
+        self.values.extend_from_slice(&text.as_bytes()[..text.len() * count.min(1)]);
+        while self.values.len() < end {
+            let more = (self.values.len() - start).min(end - self.values.len());
+            self.values.extend_from_within(start..start + more);
+        }
+        self.ends.extend((1..=count).map(|nth| (start + text.len() * nth) as i32));
+        self.nulls.append_n_non_nulls(count);
+    }
+
+    /// No value, so many times.
+    pub fn push_nulls(&mut self, count: usize) {
+        self.ends.extend(std::iter::repeat_n(self.values.len() as i32, count));
+        self.nulls.append_n_nulls(count);
     }
 
     /// Make room for so many bytes more.
@@ -91,29 +109,46 @@ pub fn offsets(ends: Vec<i32>) -> OffsetBuffer<i32> {
     OffsetBuffer::new(ScalarBuffer::from(ends))
 }
 
-/// A column whose neighbours are mostly equal: each is put into words once per run.
-#[derive(Debug)]
+/// A column whose neighbours are mostly equal: each is put into words once per run, and written when all are known.
+#[derive(Debug, Default)]
 pub struct Runs {
     stored: Vec<u8>,
+    ended: Vec<(String, usize)>,
     text: String,
-    column: Texts,
+    count: usize,
 }
 
 impl Runs {
-    pub fn new(rows: usize) -> Self {
-        Self { stored: Vec::new(), text: String::new(), column: Texts::new(rows, 24) }
-    }
-
     #[inline]
     pub fn push(&mut self, stored: &[u8], show: impl FnOnce(&[u8]) -> String) {
-        if self.stored != stored || self.column.len() == 0 {
-            self.stored = stored.to_vec();
-            self.text = show(stored);
+        if self.stored != stored || self.count == 0 {
+            self.begin(stored, show(stored));
         }
-        self.column.push_str(&self.text);
+        self.count += 1;
     }
 
-    pub fn into_texts(self) -> ArrayRef {
-        self.column.into_texts()
+    #[cold]
+    fn begin(&mut self, stored: &[u8], text: String) {
+        self.end();
+        self.stored.clear();
+        self.stored.extend_from_slice(stored);
+        self.text = text;
+    }
+
+    fn end(&mut self) {
+        if self.count > 0 {
+            self.ended.push((std::mem::take(&mut self.text), std::mem::take(&mut self.count)));
+        }
+    }
+
+    pub fn into_texts(mut self) -> ArrayRef {
+        self.end();
+        let rows = self.ended.iter().map(|run| run.1).sum();
+        let mut column = Texts::new(rows, 0);
+        column.reserve(self.ended.iter().map(|(text, count)| text.len() * count).sum());
+        for (text, count) in &self.ended {
+            column.push_run(text, *count);
+        }
+        column.into_texts()
     }
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use hashbrown::HashMap;
 
 use super::offline::{OfflineLog, Step, WalkEnd, Walked, flaw};
-use crate::arrow::{Columns, Opening, Origin, Size};
+use crate::arrow::{Chosen, Columns, Opening, Origin, Size};
 use crate::client::received::Tags;
 use crate::error::Result;
 use crate::message::Record;
@@ -22,7 +22,7 @@ pub struct Wanted {
     /// Also parts of transactions that no queue holds: prepared, or rolled back.
     pub halves: bool,
     pub origin: Origin,
-    pub with_properties: bool,
+    pub chosen: Chosen,
     /// Rows and bytes after which the batch is full, about.
     pub rows: usize,
     pub bytes: usize,
@@ -60,7 +60,7 @@ impl OfflineLog {
             columns: Columns::new(
                 wanted.origin.clone(),
                 Size { rows: wanted.rows, bytes: wanted.bytes },
-                wanted.with_properties,
+                wanted.chosen.clone(),
             ),
             judged: HashMap::new(),
             no_tags: Tags::default(),

@@ -6,10 +6,17 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use crate::arrow::Columns;
+use crate::arrow::{Chosen, Columns};
 
 /// Bytes of a batch, about, unless told otherwise.
 pub const COLLECTED_BYTES: usize = 64 << 20;
+
+/// The columns with these names; the usual ones without.
+pub fn chosen(names: Option<Vec<String>>) -> PyResult<Chosen> {
+    names
+        .map_or_else(|| Ok(Chosen::usual()), |names| Chosen::by_names(&names))
+        .map_err(|bad| PyValueError::new_err(bad.to_string()))
+}
 
 /// Messages as the columns of an Arrow table, which `pyarrow.record_batch` takes without a copy.
 #[pyclass(frozen, module = "tailfin._engine")]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pyo3::prelude::*;
 
-use super::arrow::{ArrowBatch, COLLECTED_BYTES};
+use super::arrow::{ArrowBatch, COLLECTED_BYTES, chosen};
 use super::client::received::BODY_BYTES_MAX;
 use super::enter::enter;
 use super::message::Message;
@@ -69,8 +69,8 @@ impl OfflineLog {
 
     /// Read on from an offset, as columns: a batch, where to go on, and the damage found there, if any.
     #[pyo3(signature = (start, end, *, topics=None, without=vec![], without_prefix=vec![], without_suffix=vec![],
-        stored_from=i64::MIN, stored_before=i64::MAX, broker=None, halves=false, properties=false, rows=10_000, bytes=COLLECTED_BYTES,
-        body_bytes_max=BODY_BYTES_MAX))]
+        stored_from=i64::MIN, stored_before=i64::MAX, broker=None, halves=false, columns=None, rows=10_000,
+        bytes=COLLECTED_BYTES, body_bytes_max=BODY_BYTES_MAX))]
     #[allow(clippy::too_many_arguments)] // one keyword for each thing that can be wanted
     fn scan_arrow(
         &self,
@@ -85,7 +85,7 @@ impl OfflineLog {
         stored_before: i64,
         broker: Option<&str>,
         halves: bool,
-        properties: bool,
+        columns: Option<Vec<String>>,
         rows: usize,
         bytes: usize,
         body_bytes_max: usize,
@@ -101,7 +101,7 @@ impl OfflineLog {
             },
             halves,
             origin: Origin { broker: broker.map(Into::into), namespace: None },
-            with_properties: properties,
+            chosen: chosen(columns)?,
             rows: rows.max(1),
             bytes: bytes.max(1),
             body_bytes_max,

@@ -60,7 +60,7 @@ class Pull:
     bytes: int
     batch: int
     timeout: float
-    properties: bool
+    columns: tuple[str, ...]
 
 
 class Access:
@@ -131,7 +131,7 @@ class Stretch:
             queue_id=pull.queue.queue_id,
             offset=self._next,
             until=self._end,
-            gather=(pull.rows, pull.bytes, pull.properties),
+            gather=(pull.rows, pull.bytes, pull.columns),
             expression=wanted.sub_string or "*",
             expression_type=wanted.expression_type or "TAG",
             sub_version=wanted.sub_version,

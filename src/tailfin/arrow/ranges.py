@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, ClassVar, Literal, Self, Unpack
 
 from tailfin.arrow.pulling import Access, Loss, Pull, Stretch
+from tailfin.arrow.schema import COLUMNS
 from tailfin.arrow.splitting import stretches
 from tailfin.client.blocking.portal import Portal
 from tailfin.client.consuming.positions import Positions
@@ -22,7 +23,7 @@ from tailfin.client.queues import Queue
 from tailfin.wire.header import now_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
 
@@ -185,7 +186,7 @@ class RangeReader:
         *,
         expression: str = "*",
         sql: bool = False,
-        properties: bool = False,
+        columns: "Iterable[str]" = COLUMNS,
         batch_rows: int = BATCH_ROWS,
         batch_bytes: int = BATCH_BYTES,
         pull_batch: int = PULL_BATCH,
@@ -199,7 +200,8 @@ class RangeReader:
             part: what to read.
             expression: which messages are wanted: `"*"`, tags separated by `||`, or SQL92. The broker judges.
             sql: whether the expression is SQL92.
-            properties: have a column with all properties.
+            columns: the names of those that are needed, see `tailfin.arrow.schema`; none of the others is
+                built, but `queueOffset`, by which missing messages are found.
             batch_rows: messages of a batch, at most.
             batch_bytes: bytes after which a batch is full, about; a few times as much may be read ahead.
             pull_batch: messages asked for at once.
@@ -222,7 +224,7 @@ class RangeReader:
             bytes=batch_bytes,
             batch=pull_batch,
             timeout=pull_timeout,
-            properties=properties,
+            columns=(*columns, "queueOffset"),
         )
         access = Access(portal, self._network, self._courier, wrapped)
         is_whole = not sql and not pull.subscription.tags_set

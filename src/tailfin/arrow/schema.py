@@ -60,10 +60,10 @@ def message_schema(*, properties: bool = False) -> "pa.Schema":
     return pa.schema([(name, kinds[kind]) for name, kind in columns(properties=properties).items()])
 
 
-def check_columns(wanted: Iterable[str], *, properties: bool = False) -> list[str]:
-    """Return names of columns, all of which are some."""
+def chosen_columns(wanted: Iterable[str] | None, *, properties: bool = False) -> list[str]:
+    """Return names of columns, all of which are some; without any, all of them."""
     known = columns(properties=properties)
-    names = list(wanted)
+    names = list(known if wanted is None else wanted)
     for name in names:
         if name in PROPERTIES and not properties:
             raise ValueError(f"column {name!r} is there with properties=True only")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, Unpack
 
 from tailfin.arrow.needing import pyarrow
 from tailfin.arrow.ranges import QueueRange, RangeReader
-from tailfin.arrow.schema import check_columns, message_schema
+from tailfin.arrow.schema import chosen_columns, message_schema
 from tailfin.client.consuming.subscriptions import Expression, Sql
 from tailfin.client.options import ClientKeywords
 from tailfin.client.queues import Queue
@@ -41,7 +41,7 @@ def read_table(
         queues: some queues of the topic; without it all.
         expression: `"*"`, tags separated by `||`, or a `tailfin.Sql`; the broker judges.
         properties: have a column with all properties.
-        columns: names of the columns that are wanted; without it all.
+        columns: names of the columns that are wanted, which saves making the others; without it all.
         on_loss: what happens when messages expire while they are read: fail, or skip them with a warning.
         **options: see `ClientOptions`.
 
@@ -92,8 +92,8 @@ def read_batches(
         ```
     """
     arrow = pyarrow()
-    schema = message_schema(properties=properties)
-    names = None if columns is None else check_columns(columns, properties=properties)
+    names = chosen_columns(columns, properties=properties)
+    known = message_schema(properties=properties)
     reader = RangeReader.of(**options)
     found = reader.queues(topic)
     ranges = [_range(reader, queue, start, end) for queue in _chosen(topic, found, queues)]
@@ -101,11 +101,10 @@ def read_batches(
 
     def batches() -> "Iterator[pa.RecordBatch]":
         for part in ranges:
-            for batch in reader.read(part, expression=text, sql=sql, properties=properties, on_loss=on_loss):
-                yield batch if names is None else batch.select(names)
+            for batch in reader.read(part, expression=text, sql=sql, columns=names, on_loss=on_loss):
+                yield batch.select(names)
 
-    if names is not None:
-        schema = arrow.schema([schema.field(name) for name in names])
+    schema = arrow.schema([known.field(name) for name in names])
     return arrow.RecordBatchReader.from_batches(schema, batches())
 
 

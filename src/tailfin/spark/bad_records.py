@@ -31,6 +31,9 @@ ORIGIN = {
 class BadRecords:
     """Does with bad records what the options say."""
 
+    COLUMNS: ClassVar[frozenset[str]] = frozenset({*ORIGIN.values(), "tags", "keys", "body"})
+    """The columns of messages that `handle` looks at."""
+
     _producers: ClassVar[PerProcess[ClientOptions, Producer]] = PerProcess()
 
     def __init__(self, options: SourceOptions, keywords: ClientKeywords) -> None:

@@ -11,7 +11,7 @@ from tailfin.config.setting import ConfigError
 from tailfin.spark import json_bodies
 from tailfin.spark.options import SourceOptions
 
-BODY, PROPERTIES = "body", "properties"
+BODY = "body"
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,11 @@ class Layout:
     decoded: pa.StructType | None
     as_struct: bool = False
 
-    @property
-    def properties(self) -> bool:
-        """Whether the properties are needed."""
-        return PROPERTIES in self.schema.names
+    def of_messages(self) -> list[str]:
+        """Return the columns that are messages' own."""
+        return [name for name in self.schema.names if self._is_own(name)]
 
-    def of_message(self, name: str) -> bool:
-        """Whether a column is a message's own."""
+    def _is_own(self, name: str) -> bool:
         return name in _MESSAGE.names and not (self.as_struct and name == BODY)
 
     def batch(self, messages: pa.RecordBatch, values: pa.StructArray | None) -> pa.RecordBatch:
@@ -43,7 +41,7 @@ class Layout:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _column(self, wanted: pa.Field, messages: pa.RecordBatch, values: pa.StructArray | None) -> pa.Array:
-        if self.of_message(wanted.name):
+        if self._is_own(wanted.name):
             return messages.column(wanted.name)
         assert values is not None
         # Flattened, a field of a body that is null is null as well.
@@ -84,22 +82,44 @@ def layout(struct: StructType, options: SourceOptions) -> Layout:
     for each in schema:
         if each.name not in _MESSAGE.names:
             if not decodes:
-                raise ConfigError(
-                    f"a message has no column {each.name!r}, only {', '.join(_MESSAGE.names)}; "
-                    "format=json decodes bodies to columns"
-                )
+                raise ConfigError(f"{_unknown(each.name)}; format=json decodes bodies to columns")
             decoded.append(each)
         elif each.type != _MESSAGE.field(each.name).type:
             if each.name == BODY and decodes and pa.types.is_struct(each.type) and not decoded:
                 json_bodies.check_type(BODY, each.type)
                 _check_rest(schema)
                 return Layout(schema, each.type, as_struct=True)
-            raise ConfigError(
-                f"column {each.name} is {_MESSAGE.field(each.name).type}, not {each.type}; cast it in a query"
-            )
+            raise _wrong_type(each)
     for each in decoded:
         json_bodies.check_type(each.name, each.type)
     return Layout(schema, pa.struct(decoded) if decoded else None)
+
+
+def check_own(struct: StructType) -> list[str]:
+    """Return the names of columns, all of which are a message's own.
+
+    Raises:
+        ConfigError: there is no such column, or it has another type, or there is none at all.
+    """
+    schema = arrow_schema(struct)
+    if not schema.names:
+        raise ConfigError(f"no column is chosen; a message has {', '.join(_MESSAGE.names)}")
+    for each in schema:
+        if each.name not in _MESSAGE.names:
+            raise _unknown(each.name)
+        if each.type != _MESSAGE.field(each.name).type:
+            raise _wrong_type(each)
+    return struct.fieldNames()
+
+
+def _unknown(name: str) -> ConfigError:
+    return ConfigError(f"a message has no column {name!r}, only {', '.join(_MESSAGE.names)}")
+
+
+def _wrong_type(given: pa.Field) -> ConfigError:
+    return ConfigError(
+        f"column {given.name} is {_MESSAGE.field(given.name).type}, not {given.type}; cast it in a query"
+    )
 
 
 def _check_rest(schema: pa.Schema) -> None:

@@ -38,15 +38,9 @@ class RocketMQStoreDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return what reads the files."""
-        from tailfin.arrow.schema import columns
-        from tailfin.config.setting import ConfigError
+        from tailfin.spark.columns import check_own
 
-        options = self._store_options()
-        if schema.fieldNames() != list(columns(properties=options.includeProperties)):
-            raise ConfigError(
-                "store files have the columns of a message and no others: leave out .schema(...)"
-            )
-        return StoreReader(options)
+        return StoreReader(self._store_options(), check_own(schema))
 
 
 class StorePartition(InputPartition):
@@ -59,8 +53,9 @@ class StorePartition(InputPartition):
 class StoreReader(DataSourceReader):
     """Reads store files; it travels to executors as it is."""
 
-    def __init__(self, options: "StoreOptions") -> None:
+    def __init__(self, options: "StoreOptions", columns: list[str]) -> None:
         self._options = options
+        self._columns = columns
 
     def partitions(self) -> list[InputPartition]:
         """Share the files out among tasks."""
@@ -74,4 +69,6 @@ class StoreReader(DataSourceReader):
         from tailfin.spark.store_task import batches
 
         # Without any part Spark makes one of its own.
-        return batches(partition.part, self._options) if isinstance(partition, StorePartition) else iter(())
+        if not isinstance(partition, StorePartition):
+            return iter(())
+        return batches(partition.part, self._options, self._columns)

@@ -12,15 +12,15 @@ from tailfin.spark.store_planning import LogPart
 from tailfin.store import OfflineLog, StoreDamaged
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
 
 log = logging.getLogger("tailfin.spark")
 
 
-def batches(part: LogPart, options: StoreOptions) -> "Iterator[pa.RecordBatch]":
-    """Yield the messages of a part of a log that are wanted.
+def batches(part: LogPart, options: StoreOptions, columns: "Sequence[str]") -> "Iterator[pa.RecordBatch]":
+    """Yield the messages of a part of a log that are wanted, with these columns.
 
     Raises:
         StoreDamaged: there are bytes that are no message, and these are not to be skipped.
@@ -43,12 +43,12 @@ def batches(part: LogPart, options: StoreOptions) -> "Iterator[pa.RecordBatch]":
             stored_before=stored_before,
             broker=options.brokerName or None,
             halves=options.systemTopics,
-            properties=options.includeProperties,
+            columns=columns,
             rows=options.batchRows,
             bytes=BATCH_BYTES,
         )
         if found is not None:
-            yield arrow.record_batch(found)
+            yield arrow.record_batch(found).select(columns)
         if damage is not None:
             at = _behind(files, at, damage, options)
         elif found is None:

@@ -33,7 +33,7 @@ class Task:
             part,
             expression=self.kept.expression(options),
             sql=options.expressionType == "SQL92",
-            properties=self.layout.properties,
+            columns=self._columns(),
             pull_batch=options.pullBatchSize,
             pull_timeout=options.pullTimeoutMs / 1000,
             on_loss="fail" if options.failOnDataLoss else "skip",
@@ -42,6 +42,11 @@ class Task:
             batch = self._batch(self.kept.of(messages))
             if batch.num_rows:
                 yield batch
+
+    def _columns(self) -> set[str]:
+        """Return the columns of messages that are shown, compared, decoded or told of a bad record."""
+        decoding = BadRecords.COLUMNS if self.layout.decoded is not None else ()
+        return {*self.layout.of_messages(), *self.kept.allowed, *decoding}
 
     def _batch(self, messages: pa.RecordBatch) -> pa.RecordBatch:
         if self.layout.decoded is None:

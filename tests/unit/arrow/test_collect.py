@@ -9,11 +9,13 @@ import pytest
 
 import tailfin
 from tailfin._engine import ArrowBatch, Courier, Reader, compress_body
+from tailfin.arrow.schema import columns
 from tailfin.testing import Cluster, cluster, until
 from tests.unit.client.engines import courier
 
 TOPIC = "columns"
-ALL = (1000, 1 << 30, False)
+USUAL = tuple(columns())
+ALL = (1000, 1 << 30, USUAL)
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +53,11 @@ class Place:
         until(lambda: store.max_offset(TOPIC, self.queue_id) > placed.queue_offset)
 
     def reader(
-        self, offset: int = 0, until: int = 1 << 40, gather: tuple[int, int, bool] = ALL, **options: object
+        self,
+        offset: int = 0,
+        until: int = 1 << 40,
+        gather: tuple[int, int, tuple[str, ...]] = ALL,
+        **options: object,
     ) -> Reader:
         given: dict[str, Any] = {"send_expression": True, "suspend_ms": 0, "max_messages": 100_000}
         reader = Reader(
@@ -87,7 +93,7 @@ def offsets(found: ArrowBatch | None) -> list[int]:
 
 def test_many_pulls_become_one_batch(place: Place) -> None:
     place.put(200)
-    reader = place.reader(until=200, gather=(150, 1 << 30, False))
+    reader = place.reader(until=200, gather=(150, 1 << 30, USUAL))
     found = reader.collect()
     assert found is not None
     assert len(found) == 150
@@ -134,7 +140,7 @@ def test_the_end_of_the_queue_is_told_with_what_came_before_it(place: Place) -> 
 
 def test_a_batch_is_full_when_it_has_the_bytes_that_were_asked_for(place: Place) -> None:
     place.put(100)
-    reader = place.reader(until=100, gather=(1000, 10 * 130, False))
+    reader = place.reader(until=100, gather=(1000, 10 * 130, USUAL))
     batches = []
     while not reader.finished:
         batches.append(offsets(reader.collect()))
@@ -161,11 +167,23 @@ def test_a_seek_drops_what_was_gathered(place: Place) -> None:
 
 def test_properties_are_a_column_for_those_who_ask(place: Place) -> None:
     place.put_one(b"x", tags="t", keys="k1 k2", properties={"city": "Köln"})
-    plain, full = (place.reader(until=1, gather=(1, 1, asked)).collect() for asked in (False, True))
+    plain, full = (
+        place.reader(until=1, gather=(1, 1, tuple(columns(properties=asked)))).collect()
+        for asked in (False, True)
+    )
     assert "properties" not in rows(plain)[0]
     row = rows(full)[0]
     assert (row["tags"], row["keys"]) == ("t", "k1 k2")
     assert dict(row["properties"]) == {"TAGS": "t", "KEYS": "k1 k2", "city": "Köln"}
+
+
+def test_only_the_columns_that_were_asked_for_are_built(place: Place) -> None:
+    place.put_one(b"x", tags="t")
+    assert rows(place.reader(until=1, gather=(1, 1, ("tags", "body"))).collect()) == [
+        {"tags": "t", "body": b"x"}
+    ]
+    with pytest.raises(ValueError, match="there is no column 'tag'"):
+        place.reader(gather=(1, 1, ("tag",)))
 
 
 @pytest.mark.parametrize("compression", ["zlib", "lz4", "zstd"])

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from tailfin.arrow.schema import check_columns, message_schema, spark_schema
+from tailfin.arrow.schema import chosen_columns, columns, message_schema, spark_schema
 from tailfin.store import OfflineLog, Store
 
 
@@ -12,7 +12,7 @@ def test_the_engine_builds_exactly_the_schema(tmp_path: object) -> None:
         store.append("T", b"x", tags="t", keys="k", properties={"a": "b"})
     log = OfflineLog(str(tmp_path))
     for properties in (False, True):
-        found, _, damage = log.scan_arrow(0, log.end_of_files, properties=properties)
+        found, _, damage = log.scan_arrow(0, log.end_of_files, columns=list(columns(properties=properties)))
         assert found is not None
         assert damage is None
         batch = pa.record_batch(found)
@@ -27,9 +27,23 @@ def test_the_schema_in_sparks_words_names_every_column() -> None:
     assert spark_schema() == text.removesuffix(", properties map<string,string>")
 
 
+def test_the_engine_builds_no_column_that_was_not_asked_for(tmp_path: object) -> None:
+    with Store(str(tmp_path)) as store:
+        store.append("T", b"x")
+    log = OfflineLog(str(tmp_path))
+    found, _, _ = log.scan_arrow(0, log.end_of_files, columns=["body", "topic"])
+    assert found is not None
+    assert pa.record_batch(found).to_pylist() == [{"topic": "T", "body": b"x"}]
+    with pytest.raises(ValueError, match="there is no column 'bodi'"):
+        log.scan_arrow(0, log.end_of_files, columns=["bodi"])
+    with pytest.raises(ValueError, match="no column is chosen"):
+        log.scan_arrow(0, log.end_of_files, columns=[])
+
+
 def test_columns_that_do_not_exist_are_refused() -> None:
-    assert check_columns(["body", "topic"]) == ["body", "topic"]
+    assert chosen_columns(["body", "topic"]) == ["body", "topic"]
+    assert chosen_columns(None, properties=True) == list(columns(properties=True))
     with pytest.raises(ValueError, match="no column 'bodi'; the columns are topic, brokerName"):
-        check_columns(["bodi"])
+        chosen_columns(["bodi"])
     with pytest.raises(ValueError, match="with properties=True only"):
-        check_columns(["properties"])
+        chosen_columns(["properties"])

@@ -33,7 +33,7 @@ def numbers(path: Path, **given: object) -> list[int]:
     return [
         int(body.rstrip(b"x"))
         for part in log_parts(options.directories(), options.splitBytes)
-        for batch in batches(part, options)
+        for batch in batches(part, options, ["body"])
         for body in batch.column("body").to_pylist()
     ]
 
@@ -63,7 +63,10 @@ def test_rocketmqs_own_topics_are_read_when_asked_for(written: Path) -> None:
         options = StoreOptions.parse({"path": str(written)} | given)
         parts = log_parts(options.directories(), options.splitBytes)
         found = [
-            body for part in parts for each in batches(part, options) for body in each["body"].to_pylist()
+            body
+            for part in parts
+            for each in batches(part, options, ["body"])
+            for body in each["body"].to_pylist()
         ]
         return [body for body in found if not body.endswith(b"x")]
 

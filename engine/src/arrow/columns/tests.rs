@@ -25,8 +25,14 @@ fn push(columns: &mut Columns, bytes: &[u8]) {
     assert_eq!(columns.add(&Record::parse(bytes).unwrap(), &opening(&tags)), Ok(true));
 }
 
-fn batch(records: &[Vec<u8>], with_properties: bool) -> RecordBatch {
-    let mut columns = Columns::new(origin(), size(records.len()), with_properties);
+fn everything() -> Chosen {
+    let usual = Chosen::usual();
+    let names = usual.fields().iter().map(|field| field.name().as_str());
+    Chosen::by_names(&names.chain(["properties"]).collect::<Vec<_>>()).unwrap()
+}
+
+fn batch(records: &[Vec<u8>], chosen: Chosen) -> RecordBatch {
+    let mut columns = Columns::new(origin(), size(records.len()), chosen);
     for bytes in records {
         push(&mut columns, bytes);
     }
@@ -59,7 +65,7 @@ fn every_column_holds_its_field() {
         properties: b"UNIQ_KEY\x01u1\x02TAGS\x01paid\x02KEYS\x01k1 k2\x02",
         ..plain(b"orders", b"hello")
     };
-    let batch = batch(&[encoded(&draft, usual(&draft), stamp(7, 123_456, 2_000))], false);
+    let batch = batch(&[encoded(&draft, usual(&draft), stamp(7, 123_456, 2_000))], Chosen::usual());
     let shown = |name| text(&batch, name).unwrap();
     assert_eq!((shown("topic"), shown("brokerName")), ("orders".into(), "broker-a".into()));
     assert_eq!((shown("msgId"), shown("tags"), shown("keys")), ("u1".into(), "paid".into(), "k1 k2".into()));
@@ -76,8 +82,20 @@ fn every_column_holds_its_field() {
 }
 
 #[test]
+fn a_column_that_is_not_chosen_is_not_built() {
+    let whole = batch(&[with_properties(b"TAGS\x01a\x02KEYS\x01k\x02")], everything());
+    for field in whole.schema().fields() {
+        let name = field.name().as_str();
+        let alone =
+            batch(&[with_properties(b"TAGS\x01a\x02KEYS\x01k\x02")], Chosen::by_names(&[name]).unwrap());
+        assert_eq!(alone.num_columns(), 1);
+        assert_eq!(alone.column(0), whole.column_by_name(name).unwrap(), "{name}");
+    }
+}
+
+#[test]
 fn what_a_message_does_not_have_is_null_and_its_id_the_brokers() {
-    let batch = batch(&[with_properties(b"")], false);
+    let batch = batch(&[with_properties(b"")], Chosen::usual());
     assert_eq!((text(&batch, "tags"), text(&batch, "keys")), (None, None));
     assert_eq!(text(&batch, "msgId"), text(&batch, "offsetMsgId"));
 }
@@ -87,7 +105,7 @@ fn a_map_has_each_name_once_with_its_last_value() {
     let many: Vec<u8> = (0..40).flat_map(|n| format!("k{n}\x01v{n}\x02").into_bytes()).collect();
     let records =
         [with_properties(b"a\x011\x02b\x012\x02a\x013\x02"), with_properties(b""), with_properties(&many)];
-    let batch = batch(&records, true);
+    let batch = batch(&records, everything());
     let maps = batch.column_by_name("properties").unwrap().as_map();
     let pairs = |row| {
         let pairs = maps.value(row);
@@ -111,7 +129,7 @@ fn hosts_and_topics_follow_their_rows() {
                 encoded(&draft, usual(&draft), stamp(0, 0, 0))
             })
             .collect();
-    let batch = batch(&records, false);
+    let batch = batch(&records, Chosen::usual());
     let shown = |name| texts(&batch, name).into_iter().flatten().collect::<Vec<_>>();
     assert_eq!(shown("bornHost"), ["10.0.0.1:1", "10.0.0.1:1", "[fe80::2]:2", "10.0.0.1:1"]);
     assert_eq!(shown("topic"), ["A", "A", "B", "A"]);
@@ -122,7 +140,7 @@ fn a_namespace_is_taken_off_the_topic() {
     let draft = plain(b"ns%orders", b"x");
     let bytes = encoded(&draft, usual(&draft), stamp(0, 0, 0));
     let origin = Origin { broker: None, namespace: Some("ns".into()) };
-    let mut columns = Columns::new(origin, size(1), false);
+    let mut columns = Columns::new(origin, size(1), Chosen::usual());
     push(&mut columns, &bytes);
     let batch = columns.finish().into();
     assert_eq!((text(&batch, "topic").as_deref(), text(&batch, "brokerName")), (Some("orders"), None));
@@ -130,14 +148,14 @@ fn a_namespace_is_taken_off_the_topic() {
 
 #[test]
 fn no_rows_are_an_empty_batch() {
-    assert_eq!(Columns::new(origin(), size(0), true).finish().len(), 0);
+    assert_eq!(Columns::new(origin(), size(0), everything()).finish().len(), 0);
 }
 
 #[test]
 fn only_what_is_wanted_becomes_a_row() {
     let tags = Tags::from([b"a"[..].into()]);
     let wanted = Opening { wanted: 0..2, ..opening(&tags) };
-    let mut columns = Columns::new(origin(), size(4), false);
+    let mut columns = Columns::new(origin(), size(4), Chosen::usual());
     for (offset, tag) in [(0, "a"), (1, "b"), (2, "a")] {
         let properties = format!("TAGS\x01{tag}\x02");
         let draft = Draft { properties: properties.as_bytes(), ..plain(b"T", b"x") };
@@ -158,9 +176,9 @@ fn the_messages_of_a_batch_that_was_stored_as_one_are_rows() {
     let bytes = encoded(&draft, usual(&draft), stamp(10, 0, 0));
     let tags = Tags::default();
     let wanted = Opening { wanted: 11..13, offset_delta: 0, ..opening(&tags) };
-    let mut columns = Columns::new(origin(), size(4), true);
+    let mut columns = Columns::new(origin(), size(4), everything());
     assert_eq!(columns.add(&Record::parse(&bytes).unwrap(), &wanted), Ok(true));
-    assert_eq!((&*columns.queue_offset, &*columns.flag), (&[11, 12][..], &[8, 8][..]));
+    assert_eq!((columns.queue_offset, columns.flag), (vec![11, 12], Some(vec![8, 8])));
 }
 
 #[test]
@@ -170,7 +188,7 @@ fn a_damaged_body_is_no_row() {
     bytes[90] ^= 1;
     let record = Record::parse(&bytes).unwrap();
     let tags = Tags::default();
-    let mut columns = Columns::new(origin(), size(1), false);
+    let mut columns = Columns::new(origin(), size(1), Chosen::usual());
     assert_eq!(columns.add(&record, &opening(&tags)), Err(Damage::Checksum));
     assert_eq!(columns.add(&record, &Opening { check_crc: false, ..opening(&tags) }), Ok(true));
     assert_eq!(columns.len(), 1);
@@ -188,7 +206,7 @@ proptest! {
                 encoded(&draft, usual(&draft), *at)
             })
             .collect();
-        let batch = batch(&records, true);
+        let batch = batch(&records, everything());
         for column in batch.columns() {
             column.to_data().validate_full().unwrap();
         }

@@ -5,8 +5,9 @@ use bumpalo::Bump;
 use crate::net::frame::{Frame, Malformed, next_frame};
 
 const READ_BYTES: usize = 64 << 10;
-/// A buffer that grew beyond this for a long frame is given back after it.
-const KEEP_BYTES: usize = 1 << 20;
+/// A buffer that grew beyond this for a long frame is given back after it. Answers to wide pulls have a few MiB: to
+/// grow anew for each would cost more than to parse it.
+const KEEP_BYTES: usize = 8 << 20;
 
 #[derive(Default)]
 pub struct Intake {
@@ -27,7 +28,8 @@ impl Intake {
         if self.buffer.len() - self.end < READ_BYTES / 2 {
             self.buffer.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
-            if self.buffer.len() - self.end < READ_BYTES {
+            // What is moved more often than it grows is moved for nothing.
+            if self.buffer.len() - self.end < READ_BYTES.max(self.buffer.len() / 2) {
                 let len = (self.buffer.len() * 2).max(READ_BYTES * 2);
                 self.buffer.resize(len, 0);
             }

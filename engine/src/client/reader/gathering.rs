@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::config::Amount;
-use crate::arrow::{Columns, Opening, Origin, Size};
+use crate::arrow::{Chosen, Columns, Opening, Origin, Size};
 use crate::client::received::Damage;
 use crate::message::{BadRecord, Record};
 
@@ -12,7 +12,7 @@ use crate::message::{BadRecord, Record};
 pub struct Gathering {
     /// Rows and bytes after which it is full, about.
     pub full: Amount,
-    pub with_properties: bool,
+    pub chosen: Chosen,
     pub origin: Origin,
 }
 
@@ -69,12 +69,12 @@ impl Gathered {
     }
 
     fn add_record(&mut self, record: &Record<'_>, opening: &Opening<'_>) -> Result<Amount, Damage> {
-        let Gathering { full, with_properties, origin } = &self.gathering;
+        let Gathering { full, chosen, origin } = &self.gathering;
         let batch = self.growing.get_or_insert_with(|| Batch {
             columns: Columns::new(
                 origin.clone(),
                 Size { rows: full.messages, bytes: full.bytes },
-                *with_properties,
+                chosen.clone(),
             ),
             amount: Amount::default(),
         });

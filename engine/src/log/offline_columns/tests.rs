@@ -36,7 +36,7 @@ fn all() -> Wanted {
         topics: Topics::default(),
         halves: false,
         origin: Origin { broker: None, namespace: None },
-        with_properties: false,
+        chosen: Chosen::usual(),
         rows: 100,
         bytes: 1 << 20,
         body_bytes_max: 1 << 20,

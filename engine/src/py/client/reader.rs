@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyWeakrefMethods, PyWeakrefReference};
 
-use super::super::arrow::ArrowBatch;
+use super::super::arrow::{ArrowBatch, chosen};
 use super::courier::Courier;
 use super::received::{BODY_BYTES_MAX, as_list, tags_of};
 use crate::arrow::Origin;
@@ -96,7 +96,7 @@ impl Reader {
         check_crc: bool,
         body_bytes_max: usize,
         until: Option<i64>,
-        gather: Option<(usize, usize, bool)>,
+        gather: Option<(usize, usize, Vec<String>)>,
     ) -> PyResult<Self> {
         if batch < 1 || max_messages < 1 || max_bytes < 1 {
             return Err(PyValueError::new_err("batch, max_messages and max_bytes must be at least 1"));
@@ -118,11 +118,14 @@ impl Reader {
             is_sent: send_expression,
             tags: tags_of(tags),
         };
-        let gathering = gather.map(|(rows, bytes, with_properties)| Gathering {
-            full: Amount { messages: rows.max(1), bytes: bytes.max(1) },
-            with_properties,
-            origin: Origin { broker: Some(reading.broker.clone()), namespace: reading.namespace.clone() },
-        });
+        let gathering = gather
+            .map(|(rows, bytes, names)| {
+                let full = Amount { messages: rows.max(1), bytes: bytes.max(1) };
+                let origin =
+                    Origin { broker: Some(reading.broker.clone()), namespace: reading.namespace.clone() };
+                chosen(Some(names)).map(|chosen| Gathering { full, chosen, origin })
+            })
+            .transpose()?;
         let notices = gathering.is_none();
         let config = ReaderConfig {
             group,

@@ -1,6 +1,6 @@
 use super::super::gathering::Gathering;
 use super::*;
-use crate::arrow::{Opening, Origin};
+use crate::arrow::{Chosen, Opening, Origin};
 use crate::client::received::{Answer, Reading, Tags};
 use crate::message::samples::{encoded, plain, stamp, usual};
 
@@ -164,7 +164,7 @@ fn nothing_is_pulled_from_its_end_on() {
 fn gathering(rows: usize) -> State {
     let origin = Origin { broker: None, namespace: None };
     let full = Amount { messages: rows, bytes: usize::MAX };
-    let gathered = Gathered::new(Gathering { full, with_properties: false, origin });
+    let gathered = Gathered::new(Gathering { full, chosen: Chosen::usual(), origin });
     let mut state = State::new(LIMIT, "a".into(), 10..14, Some(gathered));
     state.resume(None, None);
     state
