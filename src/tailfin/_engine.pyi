@@ -21,6 +21,7 @@ __all__ = [
     "AppendRefused",
     "Appended",
     "ArrowBatch",
+    "AvroDecoder",
     "BadExpression",
     "Courier",
     "DamagedMessage",
@@ -440,9 +441,9 @@ class Timer:
 
 @final
 class ArrowBatch:
-    """Messages as the columns of an Arrow table; `pyarrow.record_batch(batch)` takes them without a copy.
+    """Rows as the columns of an Arrow table; `pyarrow.record_batch(batch)` takes them without a copy.
 
-    The columns are those of `tailfin.arrow.schema`.
+    The columns of messages are those of `tailfin.arrow.schema`.
     """
 
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
@@ -450,6 +451,33 @@ class ArrowBatch:
     def __arrow_c_schema__(self) -> object:
         """Give the schema by Arrow's C data interface."""
     def __len__(self) -> int: ...
+
+@final
+class AvroDecoder:
+    """An Avro schema, ready to decode bodies to columns."""
+
+    def __new__(cls, schema: str, framing: str = "plain") -> AvroDecoder:
+        """Compile a schema.
+
+        Args:
+            schema: a record, as JSON.
+            framing: how bodies begin: `plain`, `single-object` or `confluent`.
+
+        Raises:
+            ValueError: it is no schema, or one whose fields cannot be columns; the text says why.
+        """
+    def __arrow_c_schema__(self) -> object:
+        """Give the columns and their types by Arrow's C data interface, for `pyarrow.schema`."""
+    def decode(self, bodies: object) -> tuple[ArrowBatch, list[tuple[int, str]]]:
+        """Decode bodies without the GIL.
+
+        Args:
+            bodies: an array of binary, anything with `__arrow_c_array__`; it is not copied.
+
+        Returns:
+            A row for each body, for `pyarrow.array`, and number and reason of those that are bad: their rows
+            are null.
+        """
 
 @final
 class OfflineLog:

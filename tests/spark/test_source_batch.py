@@ -2,7 +2,8 @@
 
 import json
 from collections import Counter
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 
 import pytest
 from pyspark.errors import PySparkException
@@ -192,6 +193,81 @@ def test_bodies_that_cannot_be_decoded_fail_are_dropped_or_sent_away(broker: Bro
     assert found[0].properties["ORIGIN_TOPIC"] == topic
     assert found[0].properties["ORIGIN_QUEUE_OFFSET"] == "2"
     assert found[1].properties["DLQ_REASON"] == "Column(id) changed from number to string"
+
+
+AVRO_SCHEMA = """{"type": "record", "name": "Order", "fields": [
+    {"name": "id", "type": "long"},
+    {"name": "name", "type": ["null", "string"]},
+    {"name": "lines", "type": {"type": "array", "items": {"type": "record", "name": "Line", "fields": [
+        {"name": "sku", "type": "string"}, {"name": "n", "type": "int"}]}}},
+    {"name": "notes", "type": {"type": "map", "values": "string"}},
+    {"name": "state", "type": {"type": "enum", "name": "State", "symbols": ["NEW", "SENT"]}},
+    {"name": "day", "type": {"type": "int", "logicalType": "date"}},
+    {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+    {"name": "here", "type": {"type": "long", "logicalType": "local-timestamp-micros"}},
+    {"name": "price", "type": {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}}]}"""
+AVRO_ORDER = bytes([2, 2, 6, *b"one", 2, 2, *b"a", 6, 0, 2, 2, *b"k", 2, *b"v", 0, 2, 2, 2, 2, 2, 125])
+
+
+def test_bodies_of_avro_become_columns(broker: Broker) -> None:
+    topic = broker.topic(queues=1)
+    broker.send(topic, [AVRO_ORDER])
+
+    frame = broker.reader(topic=topic, format="avro", schema=AVRO_SCHEMA).load()
+    chosen = broker.reader(topic=topic, format="avro", schema=AVRO_SCHEMA)
+
+    (row,) = frame.collect()
+    assert "body" not in frame.columns
+    assert (row.queueOffset, row.id, row.name, row.state) == (0, 1, "one", "SENT")
+    assert (row.lines, row.notes) == ([("a", 3)], {"k": "v"})
+    assert (row.day, row.price) == (date(1970, 1, 2), Decimal("1.25"))
+    assert row.here == datetime(1970, 1, 1, microsecond=1)
+    assert frame.where("at = timestamp'1970-01-01 00:00:00.001Z'").count() == 1
+    assert chosen.schema("state string, queueOffset bigint").load().collect() == [("SENT", 0)]
+    assert chosen.schema("body struct<id:bigint,name:string>").load().collect() == [((1, "one"),)]
+
+
+TIME_TYPE = "spark.sql.timeType.enabled"
+
+
+def test_times_of_a_day_in_avro_are_columns_where_the_session_has_them(tailfin_broker: Broker) -> None:
+    topic = tailfin_broker.topic(queues=1)
+    tailfin_broker.send(topic, [b"\x02"])
+    clock = '{"name": "clock", "type": {"type": "int", "logicalType": "time-millis"}}'
+    schema = f'{{"type": "record", "name": "R", "fields": [{clock}]}}'
+    spark = tailfin_broker.spark
+
+    spark.conf.set(TIME_TYPE, "true")
+    try:
+        frame = tailfin_broker.reader(topic=topic, format="avro", schema=schema).load()
+        found = frame.where("clock < time'00:00:01'").select("clock").collect()
+    finally:
+        spark.conf.unset(TIME_TYPE)
+
+    assert found == [(time(microsecond=1000),)]
+
+
+NUMBER = '{"type": "record", "name": "Number", "fields": [{"name": "id", "type": "long"}]}'
+
+
+def test_bodies_that_are_no_avro_fail_are_dropped_or_sent_away(broker: Broker) -> None:
+    topic, letters = broker.topic(queues=1), broker.topic(queues=1)
+    name = broker.send(topic, [b"\x02", b"\x04", b"\x80", b"\x06\x06", b"\x08"])[0].queue.broker
+    options = {"topic": topic, "format": "avro", "schema": NUMBER}
+
+    with pytest.raises(PySparkException, match=f"offset 2 in queue 0 of {topic} on {name} is not the avro"):
+        broker.reader(**options).load().collect()
+    dropped = broker.reader(**options, badRecords="drop").load()
+    sent = broker.reader(**options, badRecords="dlq", dlqTopic=letters).load()
+
+    assert sorted(row.id for row in dropped.collect()) == [1, 2, 4]
+    assert sorted(row.id for row in sent.collect()) == [1, 2, 4]
+    found = broker.reader(topic=letters, includeProperties=True).load().orderBy("queueOffset").collect()
+    assert [bytes(row.body) for row in found] == [b"\x80", b"\x06\x06"]
+    assert [row.properties["DLQ_REASON"] for row in found] == [
+        "field id: the body ends before it does",
+        "1 bytes are left behind the datum",
+    ]
 
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"

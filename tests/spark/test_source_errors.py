@@ -6,7 +6,7 @@ from pyspark.errors import PySparkException
 from tests.spark.conftest import Broker
 
 
-def refused(broker: Broker, says: str, schema: str = "", **options: object) -> None:
+def refused(broker: Broker, says: str, schema: str = "", /, **options: object) -> None:
     reader = broker.reader(**options)
     wanted = reader.schema(schema) if schema else reader
     with pytest.raises(PySparkException, match=says):
@@ -28,6 +28,8 @@ def test_bad_options_are_refused_with_what_would_do(tailfin_broker: Broker) -> N
     refused(tailfin_broker, "column body is binary, not string", "body string", topic=topic)
     refused(tailfin_broker, "a message has no column 'price'", "price int", topic=topic)
     refused(tailfin_broker, "needs the columns of the body", topic=topic, format="json")
+    refused(tailfin_broker, "needs the schema that bodies were written with", topic=topic, format="avro")
+    refused(tailfin_broker, "no Avro schema .*: it is no JSON", topic=topic, format="avro", schema="id int")
 
 
 def test_a_name_server_that_is_not_there_is_named(tailfin_broker: Broker) -> None:

@@ -145,6 +145,25 @@ def test_limits_cut_batches_and_available_now_ends_at_what_was_there(broker: Bro
     assert "@began" in ends[0]
 
 
+def test_streams_decode_avro_and_fail_at_drop_or_send_away_what_is_none(
+    broker: Broker, tmp_path: Path
+) -> None:
+    topic, letters = broker.topic(queues=1), broker.topic(queues=1)
+    broker.send(topic, [b"\x02a", b"\x02", b"\x02b"])
+    schema = '{"type": "record", "name": "R", "fields": [{"name": "t", "type": "string"}]}'
+    options = {"topic": topic, "startingOffsets": "earliest", "format": "avro", "schema": schema}
+
+    def texts(name: str, **bad_records: str) -> list[bytes]:
+        frame = broker.stream(**options, **bad_records).load().selectExpr("binary(t) AS body")
+        return sorted(all_there_is(frame, tmp_path / name).bodies)
+
+    with pytest.raises(StreamingQueryException, match=r"offset 1 in queue 0 .* is not the avro"):
+        texts("fail")
+    assert texts("drop", badRecords="drop") == [b"a", b"b"]
+    assert texts("dlq", badRecords="dlq", dlqTopic=letters) == [b"a", b"b"]
+    assert [bytes(row.body) for row in broker.reader(topic=letters).load().collect()] == [b"\x02"]
+
+
 def test_bytes_limit_a_batch_by_what_the_next_messages_weigh(tailfin_broker: Broker, tmp_path: Path) -> None:
     topic = tailfin_broker.topic(queues=1)
     tailfin_broker.send(topic, [b"x" * 1000] * 40)

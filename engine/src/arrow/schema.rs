@@ -132,7 +132,12 @@ impl fmt::Display for BadChoice {
 
 /// A pair of the map of properties.
 pub fn entries() -> FieldRef {
-    let pair = [Field::new("key", DataType::Utf8, false), Field::new("value", DataType::Utf8, true)];
+    entry_of(DataType::Utf8)
+}
+
+/// A pair of a map from text to some type.
+pub fn entry_of(value: DataType) -> FieldRef {
+    let pair = [Field::new("key", DataType::Utf8, false), Field::new("value", value, true)];
     Arc::new(Field::new("entries", DataType::Struct(pair.into_iter().collect()), false))
 }
 

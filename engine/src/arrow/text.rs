@@ -78,6 +78,13 @@ impl Texts {
         self.values.reserve(bytes);
     }
 
+    /// Take back all values behind the first so many.
+    pub fn truncate(&mut self, len: usize) {
+        self.ends.truncate(len + 1);
+        self.values.truncate(self.ends[self.ends.len() - 1] as usize);
+        self.nulls.truncate(len);
+    }
+
     pub fn len(&self) -> usize {
         self.ends.len() - 1
     }

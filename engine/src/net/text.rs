@@ -15,7 +15,7 @@ impl<'a> Text<'a> {
     }
 
     /// What stands between the quotes of a JSON string; its escapes were checked by the parser.
-    pub(super) const fn json(raw: &'a str, escaped: bool) -> Self {
+    pub(crate) const fn json(raw: &'a str, escaped: bool) -> Self {
         Self { raw, escaped }
     }
 

@@ -1,6 +1,7 @@
 //! The seam: everything that Python sees. No other file names pyo3.
 
 mod arrow;
+mod avro;
 mod client;
 mod codec;
 mod delay;
@@ -22,6 +23,8 @@ mod store;
 mod _engine {
     #[pymodule_export]
     use super::arrow::ArrowBatch;
+    #[pymodule_export]
+    use super::avro::AvroDecoder;
     #[pymodule_export]
     use super::client::courier::Courier;
     #[pymodule_export]

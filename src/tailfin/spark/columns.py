@@ -8,7 +8,7 @@ from pyspark.sql.types import StructType
 
 from tailfin.arrow import schema as message
 from tailfin.config.setting import ConfigError
-from tailfin.spark import json_bodies
+from tailfin.spark.body_formats import body_format
 from tailfin.spark.options import SourceOptions
 
 BODY = "body"
@@ -55,13 +55,10 @@ def ddl(options: SourceOptions) -> str:
     """Return the columns that a DataFrame has when its user names none by `.schema()`."""
     if options.format == "raw":
         return message.spark_schema(properties=options.includeProperties)
-    if not options.schema:
-        raise ConfigError(
-            f"format={options.format} needs the columns of the body: "
-            "option('schema', 'id bigint, name string'), or .schema(...)"
-        )
     own = message.columns(properties=options.includeProperties)
-    return ", ".join([*(f"{name} {kind}" for name, kind in own.items() if name != BODY), options.schema])
+    return ", ".join(
+        [*(f"{name} {kind}" for name, kind in own.items() if name != BODY), body_format(options).ddl()]
+    )
 
 
 def layout(struct: StructType, options: SourceOptions) -> Layout:
@@ -82,17 +79,19 @@ def layout(struct: StructType, options: SourceOptions) -> Layout:
     for each in schema:
         if each.name not in _MESSAGE.names:
             if not decodes:
-                raise ConfigError(f"{_unknown(each.name)}; format=json decodes bodies to columns")
+                raise ConfigError(f"{_unknown(each.name)}; format=json or avro decodes bodies to columns")
             decoded.append(each)
         elif each.type != _MESSAGE.field(each.name).type:
             if each.name == BODY and decodes and pa.types.is_struct(each.type) and not decoded:
-                json_bodies.check_type(BODY, each.type)
+                body_format(options).check(each.type)
                 _check_rest(schema)
                 return Layout(schema, each.type, as_struct=True)
             raise _wrong_type(each)
-    for each in decoded:
-        json_bodies.check_type(each.name, each.type)
-    return Layout(schema, pa.struct(decoded) if decoded else None)
+    if not decoded:
+        return Layout(schema, None)
+    values = pa.struct(decoded)
+    body_format(options).check(values)
+    return Layout(schema, values)
 
 
 def check_own(struct: StructType) -> list[str]:

@@ -12,27 +12,38 @@ from tailfin.config.setting import ConfigError
 _OPEN, _CLOSE = b'{"v":', b"}"
 
 
-def check_type(name: str, kind: pa.DataType) -> None:
-    """Raise ConfigError for a column that JSON cannot be decoded to."""
+class JsonBodies:
+    """Bodies that are JSON objects; `schema` has the columns as Spark reads them, or nothing."""
+
+    def __init__(self, schema: str) -> None:
+        self._schema = schema
+
+    def ddl(self) -> str:
+        """Return the columns that were given."""
+        if not self._schema:
+            raise ConfigError(
+                "format=json needs the columns of the body: "
+                "option('schema', 'id bigint, name string'), or .schema(...)"
+            )
+        return self._schema
+
+    def check(self, wanted: pa.StructType) -> None:
+        """Raise ConfigError for a column that JSON cannot be decoded to."""
+        for each in wanted:
+            _check_type(each.name, each.type)
+
+    def decode(self, bodies: pa.BinaryArray, wanted: pa.StructType) -> tuple[pa.StructArray, dict[int, str]]:
+        """Decode bodies: a field that one does not have is null, one that is not wanted is left out."""
+        bad: dict[int, str] = {}
+        parts = _decoded(bodies, wanted, _parsed_type(wanted), 0, bad)
+        return pa.concat_arrays(parts) if parts else pa.array([], wanted), bad
+
+
+def _check_type(name: str, kind: pa.DataType) -> None:
     if pa.types.is_map(kind):
         raise ConfigError(f"column {name}: JSON is not decoded to maps; name the fields: {name} struct<...>")
     for index in range(kind.num_fields):
-        check_type(f"{name}.{kind.field(index).name}", kind.field(index).type)
-
-
-def decode(bodies: pa.BinaryArray, wanted: pa.StructType) -> tuple[pa.StructArray, dict[int, str]]:
-    """Decode bodies.
-
-    Args:
-        bodies: the bodies.
-        wanted: the columns; a field that a body does not have is null, one that is not wanted is left out.
-
-    Returns:
-        A row for each body, and the reasons of those that cannot be decoded by their number.
-    """
-    bad: dict[int, str] = {}
-    parts = _decoded(bodies, wanted, _parsed_type(wanted), 0, bad)
-    return pa.concat_arrays(parts) if parts else pa.array([], wanted), bad
+        _check_type(f"{name}.{kind.field(index).name}", kind.field(index).type)
 
 
 def _decoded(

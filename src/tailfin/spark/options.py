@@ -114,9 +114,19 @@ class SourceOptions(ConnectionOptions):
     pullTimeoutMs: int = option(30_000, "Time without an answer after which a broker is given up.", low=1)
     includeProperties: bool = option(False, "Add the column `properties`.")
     format: str = option(
-        "raw", "What bodies are; `json` is decoded to columns.", choices=("raw", "json", "avro")
+        "raw", "What bodies are; `json` and `avro` are decoded to columns.", choices=("raw", "json", "avro")
     )
-    schema: str = option("", "The columns that bodies are decoded to, as in `id bigint, name string`.")
+    schema: str = option(
+        "",
+        "What bodies are decoded to: for `json` columns, as in `id bigint, name string`, for `avro` the Avro "
+        "schema that they were written with, a record.",
+    )
+    avroFraming: str = option(
+        "plain",
+        "How bodies of Avro begin: with the datum, as Avro's single objects, or with the number of a schema "
+        "in a Confluent registry.",
+        choices=("plain", "single-object", "confluent"),
+    )
     badRecords: str = option(
         "fail",
         "A body that cannot be decoded: ends the query, is left out, or is left out and sent to `dlqTopic`.",
@@ -126,11 +136,6 @@ class SourceOptions(ConnectionOptions):
     group: str = option("", "Group to note a stream's progress under, for tools that show lag.")
 
     def __post_init__(self) -> None:
-        if self.format == "avro":
-            raise ConfigError(
-                "format=avro is not decoded here: read the body as it is, and decode it with from_avro of "
-                "Spark's own package spark-avro"
-            )
         super().__post_init__()
         self._check_selection()
         self._check_decoding()
@@ -146,8 +151,15 @@ class SourceOptions(ConnectionOptions):
 
     def _check_decoding(self) -> None:
         if self.schema and self.format == "raw":
-            raise ConfigError("schema says how bodies are decoded: it needs format=json")
+            raise ConfigError("schema says how bodies are decoded: it needs format=json or avro")
         if self.badRecords != "fail" and self.format == "raw":
-            raise ConfigError("badRecords is about bodies that are decoded: it needs format=json")
+            raise ConfigError("badRecords is about bodies that are decoded: it needs format=json or avro")
+        if self.format == "avro" and not self.schema:
+            raise ConfigError(
+                "format=avro needs the schema that bodies were written with: "
+                """option('schema', '{"type": "record", ...}')"""
+            )
+        if self.avroFraming != "plain" and self.format != "avro":
+            raise ConfigError("avroFraming is about bodies of Avro: it needs format=avro")
         if (self.badRecords == "dlq") != bool(self.dlqTopic):
             raise ConfigError("badRecords=dlq and dlqTopic belong together: give both, or none")

@@ -7,8 +7,8 @@ import pyarrow as pa
 
 from tailfin.arrow.ranges import QueueRange, RangeReader
 from tailfin.client.options import ClientKeywords
-from tailfin.spark import json_bodies
 from tailfin.spark.bad_records import BadRecords
+from tailfin.spark.body_formats import body_format
 from tailfin.spark.columns import Layout
 from tailfin.spark.filters import Kept
 from tailfin.spark.memory import keep_freed
@@ -51,7 +51,7 @@ class Task:
     def _batch(self, messages: pa.RecordBatch) -> pa.RecordBatch:
         if self.layout.decoded is None:
             return self.layout.batch(messages, None)
-        values, bad = json_bodies.decode(messages.column("body"), self.layout.decoded)
+        values, bad = body_format(self.options).decode(messages.column("body"), self.layout.decoded)
         if bad:
             BadRecords(self.options, self.keywords).handle(messages, bad)
             good = pa.array([index not in bad for index in range(len(values))])

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailfin.config.setting import ConfigError
-from tailfin.spark.json_bodies import check_type, decode
+from tailfin.spark.json_bodies import JsonBodies
 
 ORDER = pa.struct([("id", pa.int64()), ("name", pa.string()), ("paid", pa.bool_())])
 
 
 def decoded(bodies: list[bytes], wanted: pa.StructType = ORDER) -> tuple[list[object], dict[int, str]]:
-    values, bad = decode(pa.array(bodies, pa.binary()), wanted)
+    values, bad = JsonBodies("").decode(pa.array(bodies, pa.binary()), wanted)
     assert values.type == wanted
     return values.to_pylist(), bad
 
@@ -111,4 +111,4 @@ def test_times_dates_decimals_lists_and_structs_are_decoded() -> None:
 
 def test_maps_are_refused_before_anything_is_read() -> None:
     with pytest.raises(ConfigError, match=r"column a\.b: JSON is not decoded to maps"):
-        check_type("a", pa.struct([("b", pa.map_(pa.string(), pa.string()))]))
+        JsonBodies("").check(pa.struct([("a", pa.struct([("b", pa.map_(pa.string(), pa.string()))]))]))

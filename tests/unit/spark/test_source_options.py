@@ -34,7 +34,9 @@ def test_names_are_taken_in_any_case_as_spark_hands_them_on_in_lower_case() -> N
             "badRecords=dlq and dlqTopic belong together",
         ),
         ({"topic": "a", "format": "json", "dlqTopic": "d"}, "badRecords=dlq and dlqTopic belong together"),
-        ({"topic": "a", "format": "avro"}, "from_avro"),
+        ({"topic": "a", "format": "avro"}, "format=avro needs the schema that bodies were written with"),
+        ({"topic": "a", "format": "json", "avroFraming": "confluent"}, "it needs format=avro"),
+        ({"topic": "a", "avroFraming": "registry"}, "avroFraming must be one of plain, single-object"),
         ({"topic": "a", "format": "csv"}, "format must be one of raw, json"),
     ],
 )

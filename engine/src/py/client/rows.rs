@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
-use arrow_array::{RecordBatch, StructArray};
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
 use arrow_schema::DataType;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyCapsule, PyTuple};
+use pyo3::types::PyBytes;
 
 use super::outbox::wait;
 use crate::client::handles::{self, Handle};
 use crate::client::outbox::{self, BadRow};
+use crate::py::arrow::array_of;
 
 impl From<BadRow> for PyErr {
     fn from(error: BadRow) -> Self {
@@ -94,24 +95,6 @@ pub fn decoded(handles: &[u8]) -> PyResult<Vec<Handle>> {
 
 /// Take a record batch over by Arrow's C data interface, without a copy.
 pub fn record_batch(batch: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
-    let Some(export) = batch.getattr_opt("__arrow_c_array__")? else {
-        let kind = batch.get_type().name()?;
-        return Err(PyTypeError::new_err(format!("a record batch is wanted, not {kind}")));
-    };
-    let pair = export.call0()?.cast_into::<PyTuple>()?;
-    let (schema, array) = (pair.get_item(0)?, pair.get_item(1)?);
-    let schema = schema.cast::<PyCapsule>()?.pointer_checked(Some(c"arrow_schema"))?;
-    let array = array.cast::<PyCapsule>()?.pointer_checked(Some(c"arrow_array"))?;
-    // SAFETY: capsules of these names hold these structures, which are taken out of them, so that nobody else
-    // releases them; and whoever exports an array promises that it is what its schema says.
-    let data = unsafe {
-        let schema = FFI_ArrowSchema::from_raw(schema.cast().as_ptr());
-        let array = FFI_ArrowArray::from_raw(array.cast().as_ptr());
-        from_ffi(array, &schema)
-    };
-    let data = data.map_err(|error| PyValueError::new_err(format!("no record batch: {error}")))?;
-    if !matches!(data.data_type(), DataType::Struct(_)) {
-        return Err(PyTypeError::new_err(format!("a record batch is wanted, not {}", data.data_type())));
-    }
-    Ok(RecordBatch::from(StructArray::from(data)))
+    let rows = array_of(batch, "a record batch", |kind| matches!(kind, DataType::Struct(_)))?;
+    Ok(RecordBatch::from(rows.as_struct()))
 }
