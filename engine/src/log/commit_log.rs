@@ -260,10 +260,12 @@ impl CommitLog {
             let position = from - segment.start();
             let to = (position + PREPARE_STEP_BYTES).min(segment.size());
             if segment.buffer().is_none() {
-                segment.ensure_allocated(to)?;
                 let range = position as usize..to as usize;
                 if self.config.flush_mode == FlushMode::Sync {
+                    segment.ensure_allocated(to)?;
                     segment.map().keep_pages_small(range.clone());
+                } else {
+                    segment.ensure_blank(to)?;
                 }
                 segment.map().populate_write(range)?;
             }

@@ -143,6 +143,19 @@ impl Segment {
 
     /// Give the file real space up to `upto`, so that writing through the map cannot meet a full disk.
     pub fn ensure_allocated(&self, upto: u64) -> Result<()> {
+        self.extend(upto, |_, _| Ok(()))
+    }
+
+    /// The same, with pages in memory: those that a write makes cost a fraction of those that a fault makes.
+    pub fn ensure_blank(&self, upto: u64) -> Result<()> {
+        self.extend(upto, |file, range| {
+            write_zeros(file, range.start, range.end - range.start)
+                .map_err(|source| Error::io("write zeros to", &self.path, source))
+        })
+    }
+
+    /// Nobody writes to the new space before `prepare` is done with it.
+    fn extend(&self, upto: u64, prepare: impl FnOnce(&File, Range<u64>) -> Result<()>) -> Result<()> {
         if self.is_allocated(upto) {
             return Ok(());
         }
@@ -163,6 +176,7 @@ impl Segment {
                 .map_err(|source| Error::io("allocate space for", &self.path, source))?,
             Err(source) => return Err(Error::io("allocate space for", &self.path, source)),
         };
+        prepare(file, from..end)?;
         self.allocated.store(end, Ordering::Release);
         Ok(())
     }
@@ -245,12 +259,51 @@ fn erase(file: &File, offset: u64, len: u64) -> io::Result<()> {
     if unsafe { libc::fallocate(file.as_raw_fd(), mode, offset.cast_signed(), len.cast_signed()) } == 0 {
         return Ok(());
     }
-    let zeros = vec![0; 1 << 20];
+    write_zeros(file, offset, len)
+}
+
+fn write_zeros(file: &File, offset: u64, len: u64) -> io::Result<()> {
+    // The kernel joins pages of a write to groups of its size, which it finds more easily than larger ones.
+    static ZEROS: [u8; 256 << 10] = [0; 256 << 10];
     let mut done = 0;
     while done < len {
-        let step = (len - done).min(zeros.len() as u64);
-        file.write_all_at(&zeros[..step as usize], offset + done)?;
+        let step = (len - done).min(ZEROS.len() as u64);
+        file.write_all_at(&ZEROS[..step as usize], offset + done)?;
         done += step;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segment(dir: &Path) -> Segment {
+        Segment::create(dir, 0, 8 << 20).unwrap()
+    }
+
+    #[test]
+    fn blank_space_begins_where_the_writer_may_have_been() {
+        let dir = tempfile::tempdir().unwrap();
+        let segment = segment(dir.path());
+        segment.ensure_allocated(1).unwrap();
+        let written = ALLOCATE_STEP_BYTES as usize;
+        assert!(segment.is_allocated(written as u64));
+        // SAFETY: nobody else has the segment.
+        unsafe { segment.bytes_mut(0..written) }.fill(7);
+        segment.ensure_blank(5 << 20).unwrap();
+        segment.ensure_blank(1).unwrap();
+        assert!(segment.bytes(0..written).iter().all(|&byte| byte == 7));
+        assert!(segment.bytes(written..6 << 20).iter().all(|&byte| byte == 0));
+        assert!(segment.is_allocated(6 << 20) && !segment.is_allocated((6 << 20) + 1));
+    }
+
+    #[test]
+    fn a_file_that_is_closed_for_writing_gets_no_space() {
+        let dir = tempfile::tempdir().unwrap();
+        let segment = segment(dir.path());
+        segment.seal();
+        assert!(segment.ensure_blank(1).unwrap_err().to_string().contains("closed for writing"));
+        assert!(!segment.is_allocated(1));
+    }
 }
