@@ -2,14 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
-from tailfin.admin.groups import Groups
-from tailfin.admin.reading import GROUP
-from tailfin.admin.servers import Servers
-from tailfin.admin.topics import Topics
+from tailfin.arrow.ranges import GROUP
 from tailfin.client.blocking.portal import Portal
 from tailfin.client.consuming.offsets import RemoteOffsets
 from tailfin.client.consuming.positions import Positions
@@ -98,6 +95,9 @@ class Cluster:
         return found
 
     async def _names(self) -> list[str]:
+        from tailfin.admin.servers import Servers
+        from tailfin.admin.topics import Topics
+
         names = await Topics(Servers(self._network)).list()
         prefix = f"{self._namespace}%" if self._namespace else ""
         return [unwrap(self._namespace, name) for name in names if name.startswith(prefix)]
@@ -171,6 +171,12 @@ class Cluster:
             hold=0.0,
         )
 
+    def seconds_behind(self, offsets: Offsets) -> float:
+        """Return how old the oldest of the messages at some offsets is."""
+        pulls = self.peek(offsets, 1).values()
+        stored = [pulled.messages[0].store_timestamp for pulled in pulls if pulled.messages]
+        return max(now_ms() - min(stored), 0) / 1000 if stored else 0.0
+
     def commit(self, group: str, offsets: Offsets) -> None:
         """Note a group's offsets at the brokers; what they do not take is only logged."""
         self._run(self._commit(wrap(self._namespace, group), offsets))
@@ -184,6 +190,10 @@ class Cluster:
 
     async def _make(self, group: str) -> None:
         """Make a group that is not there: official brokers keep no offsets for strangers."""
+        from tailfin.admin.groups import Groups
+        from tailfin.admin.servers import Servers
+        from tailfin.admin.topics import Topics
+
         servers = Servers(self._network)
         groups = Groups(servers, Topics(servers))
         try:
@@ -198,9 +208,3 @@ class Cluster:
 
 def _silent(error: BaseException) -> bool:
     return isinstance(error, RemotingError) and got_no_answer(error)
-
-
-def seconds_behind(pulls: Iterable[Pulled]) -> float:
-    """Return how old the oldest of the first messages is that some pulls found."""
-    stored = [pulled.messages[0].store_timestamp for pulled in pulls if pulled.messages]
-    return max(now_ms() - min(stored), 0) / 1000 if stored else 0.0

@@ -2,11 +2,10 @@
 
 import logging
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
-from tailfin.client.blocking.producer import Producer
 from tailfin.client.messages import Message
 from tailfin.client.options import ClientKeywords, ClientOptions
 from tailfin.client.per_process import PerProcess
@@ -14,6 +13,9 @@ from tailfin.client.queues import Queue
 from tailfin.spark.errors import BadRecord
 from tailfin.spark.offsets import said
 from tailfin.spark.options import SourceOptions
+
+if TYPE_CHECKING:
+    from tailfin.client.blocking.producer import Producer
 
 log = logging.getLogger("tailfin.spark")
 
@@ -34,7 +36,7 @@ class BadRecords:
     COLUMNS: ClassVar[frozenset[str]] = frozenset({*ORIGIN.values(), "tags", "keys", "body"})
     """The columns of messages that `handle` looks at."""
 
-    _producers: ClassVar[PerProcess[ClientOptions, Producer]] = PerProcess()
+    _producers: ClassVar[PerProcess[ClientOptions, "Producer"]] = PerProcess()
 
     def __init__(self, options: SourceOptions, keywords: ClientKeywords) -> None:
         self._options = options
@@ -81,7 +83,9 @@ class BadRecords:
         for receipt in [producer.send_soon(letter) for letter in letters]:
             receipt.result()
 
-    def _producer(self) -> Producer:
+    def _producer(self) -> "Producer":
+        from tailfin.client.blocking.producer import Producer
+
         def running() -> Producer:
             producer = Producer(GROUP, **self._keywords)
             producer.start()

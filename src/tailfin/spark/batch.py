@@ -9,7 +9,6 @@ from pyspark.sql.types import StructType
 
 from tailfin.arrow.ranges import QueueRange
 from tailfin.client.errors import ClientError
-from tailfin.spark.asking import Cluster
 from tailfin.spark.columns import layout
 from tailfin.spark.filters import Kept, Pushed, push
 from tailfin.spark.options import SourceOptions
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
 
     from tailfin.client.queues import Queue
+    from tailfin.spark.asking import Cluster
 
 
 class BatchReader(DataSourceReader):
@@ -39,6 +39,8 @@ class BatchReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Ask brokers how far queues go, and cut what is read into tasks."""
+        from tailfin.spark.asking import Cluster  # executors have no use for it
+
         cluster = Cluster.of(self._task.keywords)
         there = cluster.queues(self._chosen)
         if not there:
@@ -53,7 +55,7 @@ class BatchReader(DataSourceReader):
         )
         return [RangePartition(part) for part in tasks]
 
-    def _ranges(self, cluster: Cluster, there: "dict[Queue, Ends]") -> list[QueueRange]:
+    def _ranges(self, cluster: "Cluster", there: "dict[Queue, Ends]") -> list[QueueRange]:
         edges = []
         for edge in (self._start, self._end):
             at_time = cluster.at_times(edge.times(there))
@@ -61,7 +63,7 @@ class BatchReader(DataSourceReader):
         return [part for part in ranges(*edges) if self._pushed.wants(part.queue)]
 
     def _shortened(
-        self, cluster: Cluster, there: "dict[Queue, Ends]", wanted: list[QueueRange]
+        self, cluster: "Cluster", there: "dict[Queue, Ends]", wanted: list[QueueRange]
     ) -> list[QueueRange]:
         shorter = [self._pushed.within(part) for part in wanted]
         begin, end = self._pushed.time_bounds()

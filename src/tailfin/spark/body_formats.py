@@ -5,8 +5,6 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from tailfin.spark.avro_bodies import AvroBodies
-from tailfin.spark.json_bodies import JsonBodies
 from tailfin.spark.options import SourceOptions
 
 
@@ -43,5 +41,9 @@ def body_format(options: SourceOptions) -> BodyFormat:
         ConfigError: its schema cannot work.
     """
     if options.format == "avro":
+        from tailfin.spark.avro_bodies import AvroBodies
+
         return AvroBodies(options.schema, options.avroFraming)
+    from tailfin.spark.json_bodies import JsonBodies
+
     return JsonBodies(options.schema)

@@ -12,7 +12,6 @@ from math import ceil, floor
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tailfin.arrow.ranges import QueueRange
 from tailfin.client.queues import Queue
@@ -57,6 +56,10 @@ class Kept:
 
     def of(self, messages: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows that are kept."""
+        if not self.allowed:
+            return messages
+        import pyarrow.compute as pc  # it takes a while, and most tasks keep everything
+
         for column, values in self.allowed.items():
             wanted = pa.array(sorted(values), pa.string())
             messages = messages.filter(pc.is_in(messages.column(column), value_set=wanted))

@@ -8,7 +8,6 @@ from pyspark.sql.types import StructType
 
 from tailfin.arrow.ranges import QueueRange
 from tailfin.config.setting import ConfigError
-from tailfin.spark.asking import Cluster, seconds_behind
 from tailfin.spark.batch import read
 from tailfin.spark.columns import layout
 from tailfin.spark.filters import Kept
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tailfin.client.queues import Queue
+    from tailfin.spark.asking import Cluster
 
 SAMPLE = 32
 """Messages of each queue that are looked at to know about how large the next ones are."""
@@ -47,7 +47,9 @@ class Following(DataSourceStreamReader):
         self._end = Position({})
 
     @property
-    def _cluster(self) -> Cluster:
+    def _cluster(self) -> "Cluster":
+        from tailfin.spark.asking import Cluster  # executors have no use for it
+
         return Cluster.of(self._task.keywords)
 
     def _look(self) -> "dict[Queue, Ends]":
@@ -113,7 +115,7 @@ class Following(DataSourceStreamReader):
         ends = {queue: ends.end for queue, ends in self._there.items()}
         places = self._end.offsets
         behind = {queue: places[queue] for queue in ends if places.get(queue, ends[queue]) < ends[queue]}
-        seconds = seconds_behind(self._cluster.peek(behind, 1).values()) if behind else 0.0
+        seconds = self._cluster.seconds_behind(behind) if behind else 0.0
         messages = sum(ends[queue] - place for queue, place in behind.items())
         return {"lag": {"messages": messages, "seconds": round(seconds, 3)}, "queues": to_json(ends)}
 

@@ -12,3 +12,12 @@ def test_finding_the_source_loads_neither_the_engine_nor_a_client(tmp_path: Path
     ours = [name for name in found["modules"] if name.partition(".")[0] in ("tailfin", "pyspark_rocketmq")]
     assert ours == ["pyspark_rocketmq", "tailfin", "tailfin.spark", "tailfin.spark.source"]
     assert "pyarrow.json" not in found["modules"]
+
+
+def test_a_task_that_decodes_nothing_loads_nothing_but_a_reader(tmp_path: Path) -> None:
+    found = look("import tailfin.spark.batch, tailfin.spark.stream", tmp_path)
+
+    assert isinstance(found["modules"], list)
+    unneeded = ("tailfin.admin", "tailfin.spark.asking", "tailfin.client.blocking.producer", "pyarrow.json")
+    assert not set(unneeded) & set(found["modules"])
+    assert "pyarrow.compute" not in found["modules"]
