@@ -10,52 +10,41 @@ from typing import Any
 import pytest
 
 from tailfin.testing import until
+from tests.unit.examples.pages import ROOT, Block, blocks
 from tests.unit.examples.running import fast_cluster
 from tools import settings_table
 
-ROOT = Path(__file__).parents[3]
 GUIDE = ROOT / "docs" / "client.md"
-BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 FOUND = [
-    (page, each)
+    block
     for page in (GUIDE, ROOT / "README.md")
-    for each in BLOCK.finditer(page.read_text())
-    if "pyspark" not in each[1]  # tests/spark runs those
+    for block in blocks(page, "python")
+    if "pyspark" not in block.code  # tests/spark runs those
 ]
-
-
-def place_of(page: Path, block: re.Match[str]) -> str:
-    before = block.string[: block.start()]
-    heading = before.rpartition("\n## ")[2].partition("\n")[0]
-    return f"{page.name}, {heading}, line {before.count(chr(10)) + 1}"
 
 
 def test_there_are_blocks_to_run() -> None:
     assert len(FOUND) > 10
 
 
-@pytest.mark.parametrize(
-    ("code", "says"),
-    [block.groups() for _, block in FOUND],
-    ids=[place_of(page, block) for page, block in FOUND],
-)
+@pytest.mark.parametrize("block", FOUND, ids=str)
 def test_block_runs_and_prints_what_it_says(
-    code: str, says: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    block: Block, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
     printed = io.StringIO()
 
     def wait_for_the_user() -> str:
         """Take the place of `input`: press Enter when everything is there."""
-        until(lambda: printed.getvalue().count("\n") >= (says or "").count("\n"), timeout=20)
+        until(lambda: printed.getvalue().count("\n") >= (block.says or "").count("\n"), timeout=20)
         return ""
 
     names: dict[str, Any] = {"__name__": "__main__", "input": wait_for_the_user}
     with fast_cluster() as running, contextlib.redirect_stdout(printed):
         monkeypatch.setitem(os.environ, "NAMESRV_ADDR", running.namesrv)
-        exec(code.replace("127.0.0.1:9876", running.namesrv), names)
-    if says is not None:
-        assert printed.getvalue() == says
+        block.run(names, {"127.0.0.1:9876": running.namesrv})
+    if block.says is not None:
+        assert printed.getvalue() == block.says
 
 
 def test_the_settings_are_those_of_the_code() -> None:
