@@ -6,7 +6,7 @@ milliseconds since the epoch. Nothing here configures itself: each option of a s
 with RocketMQ's key, and `tailfin.config` is the only place that knows the defaults.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime, timedelta
 from os import PathLike
 from typing import Any, Literal, Protocol, final
@@ -1279,13 +1279,14 @@ class Outbox:
         start: int = 0,
         topic: str | None = None,
         properties: Mapping[str, str] | None = None,
+        left_out: Set[str] | None = None,
         window: int = 0,
     ) -> tuple[int, str] | None:
         """Send the rows of a record batch, each with others of its topic and queue; wait for room.
 
         Columns go by their names: `body` (binary or text), `topic`, `tags`, `keys`, `shardingKey`,
         `brokerName` (text), `queueId`, `delayLevel` (int32), `deliverAt` (timestamp in microseconds),
-        `properties` (a map of text). Names that RocketMQ keeps to itself are left out of `properties`.
+        `properties` (a map of text).
 
         Args:
             batch: anything with `__arrow_c_array__`; it is not copied.
@@ -1293,6 +1294,7 @@ class Outbox:
             start: the first row to send.
             topic: of rows that name none.
             properties: what every row gets besides its own.
+            left_out: names that are not taken out of the column `properties`; none without it.
             window: how many rows of the tally may be under way; 0: as many as there is room for.
 
         Returns:

@@ -62,6 +62,32 @@ def test_what_is_read_can_be_written(broker: Broker, guarantee: str) -> None:
     assert {each.property("color") for each in found} == {"red"}
 
 
+def test_a_copy_keeps_what_users_said_and_loses_how_the_first_was_carried(tailfin_broker: Broker) -> None:
+    half, copy, plain = (tailfin_broker.topic() for _ in range(3))
+    rows = tailfin_broker.spark.sql(
+        "SELECT 'a' AS body, 'paid' AS tags, '1 2' AS keys, map('color', 'red') AS properties"
+    )
+    write(tailfin_broker, rows, topic=half, deliveryGuarantee="exactly-once")
+    stored = tailfin_broker.reader(topic=half, includeProperties=True).load()
+    write(tailfin_broker, stored.select("body", "properties"), topic=copy)
+    write(tailfin_broker, rows, topic=plain)
+
+    (first,), (copied,), (never_half,) = (read(tailfin_broker, topic, 1) for topic in (half, copy, plain))
+    assert (copied.tags, copied.keys, copied.property("color")) == ("paid", ["1", "2"], "red")
+    assert first.properties.keys() > copied.properties.keys()
+    assert copied.properties.keys() == never_half.properties.keys()
+    assert copied.message_id != first.message_id
+
+
+def test_a_column_counts_more_than_a_property_of_its_name(tailfin_broker: Broker) -> None:
+    topic = tailfin_broker.topic()
+    properties = "map('TAGS', 'old', 'KEYS', 'old', '__SHARDINGKEY', 'old') AS properties"
+    rows = tailfin_broker.spark.sql(f"SELECT 'a' AS body, 'new' AS Tags, 'new' AS shardingKey, {properties}")
+    write(tailfin_broker, rows, topic=topic)
+    (found,) = read(tailfin_broker, topic, 1)
+    assert (found.tags, found.keys, found.property("__SHARDINGKEY")) == ("new", ["old"], "new")
+
+
 def test_rows_wait_for_their_time(tailfin_broker: Broker) -> None:
     topic = tailfin_broker.topic()
     rows = tailfin_broker.spark.sql(

@@ -7,41 +7,14 @@ from tailfin.admin.errors import AdminError
 from tailfin.admin.servers import Servers
 from tailfin.broker.names import DEFAULT_TOPIC
 from tailfin.client.results import SendResult, SendStatus
+from tailfin.copying import UNIQUE_KEY, same_message
 from tailfin.message import ReceivedMessage, compress_body
 from tailfin.wire.codes import Code, ResponseCode
 from tailfin.wire.header import now_ms
 from tailfin.wire.headers.send import SendMessageRequestHeader, SendMessageResponseHeader
 
-UNIQUE_KEY = "UNIQ_KEY"
 GROUP = "CLIENT_INNER_PRODUCER"
 COMPRESS_OVER = 4096
-
-OF_THE_FIRST_WAY = frozenset(
-    {
-        "CONSUME_START_TIME",
-        "DELAY",
-        "DLQ_ORIGIN_MESSAGE_ID",
-        "DLQ_ORIGIN_TOPIC",
-        "INNER_NUM",
-        "MAX_OFFSET",
-        "MAX_RECONSUME_TIMES",
-        "MIN_OFFSET",
-        "ORIGIN_MESSAGE_ID",
-        "PGROUP",
-        "POP_CK",
-        "REAL_QID",
-        "REAL_TOPIC",
-        "RECONSUME_TIME",
-        "RETRY_TOPIC",
-        "TIMER_DELAY_MS",
-        "TIMER_DELAY_SEC",
-        "TIMER_DELIVER_MS",
-        "TIMER_OUT_MS",
-        "TRAN_MSG",
-        "WAIT",
-    }
-)
-"""Properties that tell how a message came to its queue: a copy comes another way."""
 
 _STORED = tuple(int(each.value) for each in SendStatus)
 
@@ -80,7 +53,7 @@ class Resending:
             sys_flag=bits,
             born_timestamp=now_ms(),
             flag=message.flag,
-            properties=text({**own(message.properties), **(further or {})}),
+            properties=text({**same_message(message.properties), **(further or {})}),
             reconsume_times=0,
             unit_mode=False,
             batch=False,
@@ -100,11 +73,6 @@ class Resending:
             queue=queue._replace(queue_id=stored.queue_id),
             queue_offset=stored.queue_offset,
         )
-
-
-def own(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the properties that a copy has as well."""
-    return {name: value for name, value in properties.items() if name not in OF_THE_FIRST_WAY}
 
 
 def text(properties: Mapping[str, str]) -> str:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tailfin.admin.resending import OF_THE_FIRST_WAY, UNIQUE_KEY
 from tailfin.client.blocking.producer import Producer
 from tailfin.client.letters import Select
 from tailfin.client.messages import Message
 from tailfin.client.queues import Queue
 from tailfin.config.setting import ConfigError
+from tailfin.copying import another_message
 from tailfin.pipeline.sentences import sentence, spark_errors
 
 if TYPE_CHECKING:
@@ -185,11 +185,7 @@ def _to_namesake(queue: Queue) -> Select:
 
 def copy(message: Stored, topic: str) -> Message:
     """Return a message to send in the place of a stored one: the user's properties, and a new id."""
-    properties = {
-        name: value
-        for name, value in message.properties.items()
-        if name not in OF_THE_FIRST_WAY and name != UNIQUE_KEY
-    }
+    properties = another_message(message.properties)
     if message.message_id:
         properties.setdefault(FIRST_ID, message.message_id)
     return Message(topic, message.body, properties=properties, flag=message.flag)

@@ -1,5 +1,6 @@
 //! Messages in the columns of a record batch.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -15,7 +16,6 @@ use super::draft::{Draft, Unsendable};
 use super::face::{Outbox, Posted};
 use super::lanes::Wanted;
 use super::tally::Tally;
-use crate::message::layout::property;
 
 /// Why the rows of a batch cannot be sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -99,80 +99,20 @@ impl Properties {
         Ok(Self { entries, names, values })
     }
 
-    fn push(&self, row: usize, draft: &mut Draft<'_>) -> Result<(), Unsendable> {
+    fn push(&self, row: usize, left_out: &HashSet<String>, draft: &mut Draft<'_>) -> Result<(), Unsendable> {
         if self.entries.is_null(row) {
             return Ok(());
         }
         let offsets = self.entries.value_offsets();
         for entry in offsets[row] as usize..offsets[row + 1] as usize {
             if let (Some(name), Some(value)) = (self.names.get(entry), self.values.get(entry))
-                && !is_own(name.as_bytes())
+                && !left_out.contains(name)
             {
                 draft.push(name, value)?;
             }
         }
         Ok(())
     }
-}
-
-/// Whether RocketMQ keeps a name to itself: of a message that was read it says things that are not of the next one.
-fn is_own(name: &[u8]) -> bool {
-    const OWN: [&[u8]; 53] = [
-        property::KEYS,
-        property::TAGS,
-        property::WAIT,
-        property::DELAY,
-        property::RETRY_TOPIC,
-        property::REAL_TOPIC,
-        property::REAL_QID,
-        property::TRAN_MSG,
-        property::PGROUP,
-        property::MIN_OFFSET,
-        property::MAX_OFFSET,
-        property::ORIGIN_MESSAGE_ID,
-        property::TRANSFER_FLAG,
-        property::CORRECTION_FLAG,
-        property::MQ2_FLAG,
-        property::RECONSUME_TIME,
-        property::MSG_REGION,
-        property::TRACE_ON,
-        property::UNIQ_KEY,
-        property::EXTEND_UNIQ_INFO,
-        property::MAX_RECONSUME_TIMES,
-        property::CONSUME_START_TIME,
-        property::INNER_NUM,
-        property::INNER_BASE,
-        property::DUP_INFO,
-        property::CHECK_IMMUNITY_TIME_IN_SECONDS,
-        property::TRAN_PREPARED_QUEUE_OFFSET,
-        property::TRANSACTION_ID,
-        property::TRANSACTION_CHECK_TIMES,
-        property::INSTANCE_ID,
-        property::ARRIVE_TIME,
-        property::PUSH_REPLY_TIME,
-        property::CLUSTER,
-        property::MSG_TYPE,
-        property::POP_CK,
-        property::POP_CK_OFFSET,
-        property::FIRST_POP_TIME,
-        property::FORWARD_QUEUE_ID,
-        property::REDIRECT,
-        property::INNER_MULTI_DISPATCH,
-        property::INNER_MULTI_QUEUE_OFFSET,
-        property::TIMER_DELAY_SEC,
-        property::TIMER_DELAY_MS,
-        property::TIMER_DELIVER_MS,
-        property::TIMER_ENQUEUE_MS,
-        property::TIMER_DEQUEUE_MS,
-        property::TIMER_ROLL_TIMES,
-        property::TIMER_OUT_MS,
-        property::TIMER_DEL_UNIQKEY,
-        property::TIMER_DELAY_LEVEL,
-        property::BORN_HOST,
-        property::BORN_TIMESTAMP,
-        property::CRC32,
-    ];
-    OWN.contains(&name)
 }
 
 /// The columns of a batch, by what they mean.
@@ -240,16 +180,16 @@ impl Rows {
     fn draft<'a>(
         &'a self,
         row: usize,
-        marks: &[(String, String)],
+        course: &Course,
         scratch: &'a mut Vec<u8>,
     ) -> Result<Draft<'a>, BadRow> {
         let body = self.body.get(row).ok_or(BadRow::NullBody(row))?;
         let mut draft = Draft::new(body, 0, scratch);
-        self.fill(row, marks, &mut draft).map_err(|why| BadRow::Unsendable(row, why))?;
+        self.fill(row, course, &mut draft).map_err(|why| BadRow::Unsendable(row, why))?;
         Ok(draft)
     }
 
-    fn fill(&self, row: usize, marks: &[(String, String)], draft: &mut Draft<'_>) -> Result<(), Unsendable> {
+    fn fill(&self, row: usize, course: &Course, draft: &mut Draft<'_>) -> Result<(), Unsendable> {
         let named = [("TAGS", &self.tags), ("KEYS", &self.keys), ("__SHARDINGKEY", &self.sharding_key)];
         for (name, column) in named {
             if let Some(value) = text(column.as_ref(), row) {
@@ -265,9 +205,9 @@ impl Rows {
             draft.push("TIMER_DELIVER_MS", itoa::Buffer::new().format(moments.value(row) / 1000))?;
         }
         if let Some(properties) = &self.properties {
-            properties.push(row, draft)?;
+            properties.push(row, &course.left_out, draft)?;
         }
-        marks.iter().try_for_each(|(name, value)| draft.push(name, value))
+        course.marks.iter().try_for_each(|(name, value)| draft.push(name, value))
     }
 }
 
@@ -301,6 +241,8 @@ pub struct Course {
     pub topic: Option<String>,
     /// Properties that every row gets.
     pub marks: Vec<(String, String)>,
+    /// Names of the column `properties` that no row gets.
+    pub left_out: HashSet<String>,
     /// How many may be under way; 0: as many as there is room for.
     pub window: usize,
 }
@@ -340,7 +282,7 @@ impl Outbox {
             }
             let topic = text(rows.topic.as_ref(), row).or(course.topic.as_deref());
             let topic = topic.ok_or(BadRow::NoTopic(row))?;
-            let draft = rows.draft(row, &course.marks, &mut scratch)?;
+            let draft = rows.draft(row, course, &mut scratch)?;
             let posted = self.post_to(topic, draft, rows.wanted(row), Some(tally));
             match posted.map_err(|why| BadRow::Unsendable(row, why))? {
                 Posted::Accepted(_) => row += 1,

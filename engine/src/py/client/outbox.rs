@@ -1,7 +1,7 @@
 //! What a producer sends, as Python sees it.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -97,7 +97,7 @@ impl Outbox {
     }
 
     /// Send the rows of a record batch, each with others of its topic.
-    #[pyo3(signature = (batch, tally, *, start=0, topic=None, properties=None, window=0))]
+    #[pyo3(signature = (batch, tally, *, start=0, topic=None, properties=None, left_out=None, window=0))]
     #[allow(clippy::too_many_arguments)] // what all rows have in common
     fn post_arrow(
         &self,
@@ -107,12 +107,14 @@ impl Outbox {
         start: usize,
         topic: Option<String>,
         properties: Option<HashMap<String, String>>,
+        left_out: Option<HashSet<String>>,
         window: usize,
     ) -> PyResult<Option<(usize, String)>> {
         let rows = Rows::of(&record_batch(batch)?)?;
         let mut marks: Vec<(String, String)> = properties.unwrap_or_default().into_iter().collect();
         marks.sort_unstable();
-        let course = Course { topic, marks, window };
+        let left_out = left_out.unwrap_or_default();
+        let course = Course { topic, marks, left_out, window };
         let mut row = start;
         loop {
             let until = Instant::now() + SIGNALS;

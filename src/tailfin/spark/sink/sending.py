@@ -8,8 +8,11 @@ from tailfin._engine import Tally
 from tailfin.client.errors import MessageRefused
 from tailfin.client.queues import Queue
 from tailfin.client.retrying import Ended, failure
+from tailfin.copying import OF_THE_FIRST_MESSAGE
 from tailfin.spark.sink.decisions import Halves
 from tailfin.spark.sink.line import Line
+
+SAID_BY_A_COLUMN = {"tags": "TAGS", "keys": "KEYS", "shardingkey": "__SHARDINGKEY"}
 
 
 class Sending:
@@ -52,6 +55,7 @@ class Sending:
                     start=start,
                     topic=options.topic or None,
                     properties=self._marks,
+                    left_out=left_out(batch.schema.names),
                     window=options.maxInFlight if self._marks else 0,
                 )
             except ValueError as error:
@@ -79,3 +83,9 @@ class Sending:
         """Wait until nothing is under way, whatever it comes to."""
         self._line.outbox.flush()
         self._tally.wait()
+
+
+def left_out(columns: Iterable[str]) -> frozenset[str]:
+    """Return the names that rows with these columns lose of their `properties`."""
+    given = {name.lower() for name in columns}
+    return OF_THE_FIRST_MESSAGE | {name for column, name in SAID_BY_A_COLUMN.items() if column in given}
