@@ -115,13 +115,7 @@ class RangeReader:
     def start(self) -> None:
         """Begin; `with` does it."""
         if self._portal is None:
-            portal = Portal.open()
-            try:
-                portal.call(self._start())
-            except BaseException:
-                portal.close()
-                raise
-            self._portal = portal
+            self._portal, _ = Portal.opened_for(self._start())
 
     async def _start(self) -> None:
         self._network = Network(self._options)

@@ -21,7 +21,7 @@ class PerProcess(Generic[K, V]):
 
     def __init__(self) -> None:
         self._made: dict[K, V] = {}
-        self._parents: dict[K, V] = {}
+        self._elders: list[dict[K, V]] = []
         self._lock = threading.Lock()
         self._process = os.getpid()
 
@@ -44,6 +44,7 @@ class PerProcess(Generic[K, V]):
         if self._process != os.getpid():
             # Kept, since what nobody holds any more would be closed. And nobody in a child could give back a
             # lock that another thread of its parent held.
-            self._parents, self._made = self._made, {}
+            self._elders.append(self._made)
+            self._made = {}
             self._lock = threading.Lock()
             self._process = os.getpid()

@@ -46,8 +46,7 @@ class Cluster:
         self._options = options
         self._namespace = self._options.namespace
         self._groups: set[str] = set()
-        self._portal = Portal.open()
-        self._network = self._run(self._start())
+        self._portal, self._network = Portal.opened_for(self._start())
 
     @classmethod
     def of(cls, keywords: ClientKeywords) -> "Cluster":

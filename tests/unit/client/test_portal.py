@@ -50,6 +50,15 @@ def test_what_fails_inside_fails_outside() -> None:
         portal.close()
 
 
+def test_a_beginning_that_fails_leaves_no_way_in() -> None:
+    async def fail() -> None:
+        raise LookupError("inside")
+
+    with pytest.raises(LookupError, match="inside"):
+        Portal.opened_for(fail())
+    assert loop_threads() == []
+
+
 def test_a_blocking_call_inside_the_loop_is_refused() -> None:
     portal = Portal.open()
 

@@ -41,14 +41,10 @@ class Face:
 
     def start(self) -> None:
         """Begin; `with` does it."""
-        portal = self._portal or Portal.open()
-        try:
-            portal.call(self._life.start())
-        except BaseException:
-            if self._portal is None:
-                portal.close()
-            raise
-        self._portal = portal
+        if self._portal is None:
+            self._portal, _ = Portal.opened_for(self._life.start())
+        else:
+            self._portal.call(self._life.start())
 
     def stop(self) -> None:
         """Finish what is under way, within `stop_timeout`, and end; `with` does it."""

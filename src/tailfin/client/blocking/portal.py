@@ -16,9 +16,9 @@ class Portal:
 
     Example:
         ```python
-        portal = Portal.open()
+        portal, _ = Portal.opened_for(core.start())
         try:
-            portal.call(core.start())
+            portal.call(core.work())
         finally:
             portal.close()
         ```
@@ -32,6 +32,16 @@ class Portal:
     def open(cls) -> "Portal":
         """Open a way in; the first one starts the thread."""
         return cls(_LoopThread.join())
+
+    @classmethod
+    def opened_for(cls, beginning: Coroutine[Any, Any, T]) -> tuple["Portal", T]:
+        """Open a way in and run what begins there; it is closed again if that fails."""
+        portal = cls.open()
+        try:
+            return portal, portal.call(beginning)
+        except BaseException:
+            portal.close()
+            raise
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in the loop and wait for it; Ctrl-C cancels it.

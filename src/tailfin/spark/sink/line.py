@@ -31,15 +31,14 @@ class Line:
         self.options = options
         self._orphans = Orphans(self._look)
         key = options.group, repr(sorted(options.producer_keywords().items()))
-        self._portal, self._core = self._started.get(key, self._start)
+        self._portal, self._core = self._started.get(key, lambda: Portal.opened_for(self._start()))
 
-    def _start(self) -> tuple[Portal, producer.Producer]:
-        portal = Portal.open()
+    async def _start(self) -> producer.Producer:
         keywords = self.options.producer_keywords()
         keywords["check"] = self._fate
         started = producer.Producer(self.options.group, **keywords)
-        portal.call(started.start())
-        return portal, started
+        await started.start()
+        return started
 
     async def _fate(self, message: ReceivedMessage) -> Transaction:
         """Tell a broker that asks what is to become of a half."""
