@@ -7,17 +7,23 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 import tailfin
+from tailfin.spark.sink.options import AT_LEAST_ONCE, EXACTLY_ONCE
 from tailfin.testing import cluster
+from tests.spark.sinking import visible
 from tests.unit.spark.arriving import readable
 
 ROOT = Path(__file__).parents[2]
 SOURCES = Path(tailfin.__file__).parents[1]
 JOB_S = 300
+WRITTEN = [
+    f"{kind}-{guarantee}" for kind in ("batch", "stream") for guarantee in (AT_LEAST_ONCE, EXACTLY_ONCE)
+]
 JOB = """\
 import json, sys
 import pyspark
@@ -50,6 +56,16 @@ found = {
         nameServer=namesrv, topic="orders", **decoding).load().collect()),
     "stream": copied(stream.options(**decoding).load(), "all"),
 }
+
+rows = "CAST(id AS string) AS body", "'paid' AS tags", "map('n', CAST(id AS string)) AS properties"
+for guarantee in ("at-least-once", "exactly-once"):
+    written = dict(nameServer=namesrv, deliveryGuarantee=guarantee)
+    ids = read.options(**decoding).load().selectExpr(*rows)
+    ids.write.format("rocketmq").options(topic="batch-" + guarantee, **written).mode("append").save()
+    ids = stream.options(**decoding).load().selectExpr(*rows)
+    writer = ids.writeStream.format("rocketmq").options(topic="stream-" + guarantee, **written)
+    writer = writer.option("checkpointLocation", checkpoint + "/" + guarantee)
+    writer.trigger(availableNow=True).start().awaitTermination(120)
 try:
     found["limited"] = copied(stream.options(maxOffsetsPerTrigger=limited, **decoding).load(), "limited")
 except Exception as error:
@@ -73,7 +89,8 @@ def run(version: str, tmp_path: Path) -> dict[str, object]:
             tailfin.AdminClient(nameserver=running.namesrv) as admin,
             tailfin.Producer("shop", nameserver=running.namesrv) as producer,
         ):
-            admin.topics.create("orders", queues=1)
+            for topic in ("orders", *WRITTEN):
+                admin.topics.create(topic, queues=1)
             messages = [
                 tailfin.Message("orders", b'{"id": %d}' % number, properties={"n": str(number)})
                 for number in range(10)
@@ -87,9 +104,10 @@ def run(version: str, tmp_path: Path) -> dict[str, object]:
             text=True,
             timeout=JOB_S,
         )
-    assert done.returncode == 0, done.stderr
-    (line,) = [line for line in done.stdout.splitlines() if line.startswith("FOUND ")]
-    found: dict[str, object] = json.loads(line.removeprefix("FOUND "))
+        assert done.returncode == 0, done.stderr
+        (line,) = [line for line in done.stdout.splitlines() if line.startswith("FOUND ")]
+        found: dict[str, object] = json.loads(line.removeprefix("FOUND "))
+        found["written"] = {topic: visible(running.namesrv, topic, least=10) for topic in WRITTEN}
     return found
 
 
@@ -100,7 +118,7 @@ def run(version: str, tmp_path: Path) -> dict[str, object]:
         ("4.2", [list(range(6)), list(range(6, 10))]),
     ],
 )
-def test_topics_are_read_and_followed(version: str, limited: object, tmp_path: Path) -> None:
+def test_topics_are_read_and_followed_and_written(version: str, limited: object, tmp_path: Path) -> None:
     found = run(version, tmp_path)
 
     assert str(found["version"]).startswith(version)
@@ -108,6 +126,7 @@ def test_topics_are_read_and_followed(version: str, limited: object, tmp_path: P
     assert found["properties"] == [str(number) for number in range(10)]
     assert found["ids"] == list(range(10))
     assert found["stream"] == [list(range(10))]
+    assert found["written"] == {topic: Counter(map(str, range(10))) for topic in WRITTEN}
     if isinstance(limited, str):
         assert limited in str(found["limited"])
     else:

@@ -1,4 +1,4 @@
-"""Consumers of an official master and its slave, while the master is gone and after it is back."""
+"""Readers of an official master and its slave, while the master is gone and after it is back."""
 
 import asyncio
 import shutil
@@ -10,6 +10,7 @@ from typing import Any
 
 import tailfin
 from tailfin import ReceivedMessage
+from tailfin.arrow.ranges import QueueRange, RangeReader
 from tests.crash.waiting import wait_until
 from tests.interop.clients import remoting, servers
 from tests.interop.clients.scenario_checks import assert_same
@@ -160,3 +161,33 @@ def test_the_slave_is_read_while_the_master_is_gone(tmp_path: Path, loop: asynci
             return done == [total, total]
 
         wait_until(all_committed, "the offsets of both groups at the master", WAIT_S)
+
+
+def test_a_range_is_read_on_from_the_slave_when_the_master_is_killed(tmp_path: Path) -> None:
+    topic, count = fresh("ranges"), 2000
+    with ExitStack() as stack:
+        pair = Pair(stack, tmp_path)
+        with tailfin.AdminClient(nameserver=pair.namesrv, request_timeout=20.0) as admin:
+            admin.topics.create(topic, queues=2)
+        bodies = [b"%d" % number for number in range(count)]
+        with tailfin.Producer(fresh("producers"), nameserver=pair.namesrv) as producer:
+            queue = producer.queues(topic)[0]
+            for start in range(0, count, 500):
+                batch = [tailfin.Message(topic, body) for body in bodies[start : start + 500]]
+                producer.send_batch(batch, queue=queue)
+        slave = pair.start_slave()
+        wait_until(lambda: offsets(slave, MAX_OFFSET, topic) == count, "copies at the slave", WAIT_S)
+
+        reader = stack.enter_context(RangeReader(nameserver=pair.namesrv))
+        part = QueueRange(*queue, reader.first_offset(queue), reader.end_offset(queue))
+        # Small batches: most of the messages have not been asked for when the master goes.
+        batches = reader.read(part, batch_rows=10, batch_bytes=1000, pull_batch=10)
+        read = next(batches).column("body").to_pylist()
+        pair.kill_master()
+        for each in batches:
+            read += each.column("body").to_pylist()
+        assert read == bodies
+
+        newcomer = stack.enter_context(RangeReader(nameserver=pair.namesrv))
+        part = QueueRange(*queue, newcomer.first_offset(queue), newcomer.end_offset(queue))
+        assert [body for each in newcomer.read(part) for body in each.column("body").to_pylist()] == bodies
