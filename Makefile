@@ -29,6 +29,8 @@ GO_PEER_SOURCES := $(wildcard tests/interop/clients/go/*.go tests/interop/client
 CLIENT_PEER_SOURCES := $(shell find tests/interop/clients/java -name target -prune -o -print)
 # Versions of PySpark beside the newest one, which is in the venv.
 OLDER_SPARKS := .build/pyspark/4.0/.built .build/pyspark/4.2/.built
+# The newest client of Spark Connect that is published; a server talks with older ones.
+CONNECT_CLIENT := .build/pyspark/client/.built
 PYTHON_TREES := $(wildcard src tests tools bench examples)
 FUZZ_TARGETS = $(basename $(notdir $(wildcard engine/fuzz/fuzz_targets/*.rs)))
 FUZZ_SECONDS ?= 600
@@ -130,7 +132,7 @@ compatibility: tools-test $(ENGINE) peers ## write docs/compatibility.md: every 
 	$(PYTHON) -m tests.interop.clients.compatibility
 
 .PHONY: peers
-peers: tools-test $(PEERS) $(GO_PEER) $(OLDER_SPARKS) ## fetch and build the official peers, with Maven, Go and pip
+peers: tools-test $(PEERS) $(GO_PEER) $(OLDER_SPARKS) $(CONNECT_CLIENT) ## fetch and build the official peers, with Maven, Go and pip
 
 .PHONY: clean
 clean: ## remove everything that was built, the venv too
@@ -175,6 +177,10 @@ $(PEERS): | tools-test
 
 $(OLDER_SPARKS): | $(REQUIREMENTS)
 	$(PYTHON) -m pip install -q --no-compile --target $(@D) "pyspark==$(notdir $(@D)).*"
+	@touch $@
+
+$(CONNECT_CLIENT): | $(REQUIREMENTS)
+	$(PYTHON) -m pip install -q --no-compile --target $(@D) "pyspark-client==4.2.*"
 	@touch $@
 
 $(GO_PEER): $(GO_PEER_SOURCES) | $(GO)
