@@ -14,12 +14,12 @@ Examples:
 import argparse
 import asyncio
 import contextlib
-from pathlib import Path
 
 from tailfin.admin.client import AdminClient
 from tailfin.cli import admin, output, words
 from tailfin.cli.serving import asked_to_stop
 from tailfin.cli.store.common import iso
+from tailfin.pipeline.folders import mounted
 from tailfin.pipeline.lag import History, Lag, look, trends
 from tailfin.wire.header import now_ms
 
@@ -27,9 +27,7 @@ from tailfin.wire.header import now_ms
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     admin.arguments(parser)
-    parser.add_argument(
-        "--to", dest="path", type=Path, required=True, metavar="PATH", help="the history's folder"
-    )
+    parser.add_argument("--to", dest="path", required=True, metavar="PATH", help="the history's folder")
     parser.add_argument(
         "-g",
         "--group",
@@ -54,14 +52,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Note the lag, or show it."""
+    history = History(mounted(args.path))
     if args.show:
         start = args.start if isinstance(args.start, int) else 0
-        return _show(args, History(args.path).read(args.groups, start))
-    return admin.run(args, _note)
+        return _show(args, history.read(args.groups, start))
+    return admin.run(args, lambda client, args: _note(client, args, history))
 
 
-async def _note(client: AdminClient, args: argparse.Namespace) -> None:
-    history, stop = History(args.path), asked_to_stop()
+async def _note(client: AdminClient, args: argparse.Namespace, history: History) -> None:
+    stop = asked_to_stop()
     while not stop.is_set():
         noted = await look(client, args.groups, now_ms())
         history.append(noted)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tailfin.config.setting import ConfigError
 from tailfin.pipeline.days import Day, days
+from tailfin.pipeline.folders import mounted
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +22,7 @@ class Layout:
         Raises:
             ConfigError: it is not on a file system that is mounted here.
         """
-        if "://" in path and not path.startswith("file://"):
-            raise ConfigError(f"an archive is a folder of this machine or of a mounted disk, not {path}")
-        return cls(Path(path.removeprefix("file://")).absolute())
+        return cls(mounted(path))
 
     @property
     def checkpoint(self) -> Path:
