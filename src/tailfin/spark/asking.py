@@ -21,6 +21,7 @@ from tailfin.client.queues import Queue
 from tailfin.spark.offsets import Offsets, said
 from tailfin.spark.places import Ends
 from tailfin.spark.selection import Selection
+from tailfin.spark.weighing import SAMPLE
 from tailfin.wire.bodies.stats import TopicStatsTable
 from tailfin.wire.codes import Code
 from tailfin.wire.error import RemotingError
@@ -149,6 +150,14 @@ class Cluster:
     def peek(self, places: Offsets, limit: int) -> dict[Queue, Pulled]:
         """Return the first few messages from an offset on, for each queue; none where nobody answers."""
         return self._run(self._peek(places, limit))
+
+    def sizes(self, places: Offsets) -> dict[Queue, float]:
+        """Return how large the next few messages are from an offset on, in the mean of each queue."""
+        return {
+            queue: sum(message.size for message in pulled.messages) / len(pulled.messages)
+            for queue, pulled in self.peek(places, SAMPLE).items()
+            if pulled.messages
+        }
 
     async def _peek(self, places: Offsets, limit: int) -> dict[Queue, Pulled]:
         pulls = await asyncio.gather(

@@ -103,7 +103,7 @@ class SourceOptions(ConnectionOptions):
     expressionType: str = option("TAG", "What `subExpression` is.", choices=("TAG", "SQL92"))
     maxOffsetsPerTrigger: int = option(0, "Most offsets that a micro-batch reads, over all queues.")
     maxBytesPerTrigger: int = option(
-        0, "About how many bytes a micro-batch reads; the next messages of each queue are looked at for it."
+        0, "About how many bytes a micro-batch reads, by the sizes of messages where it begins and ends."
     )
     minPartitions: int = option(0, "Least tasks: ranges of queues are split until there are so many.")
     maxRecordsPerPartition: int = option(0, "Most offsets that one task reads.")

@@ -120,19 +120,6 @@ def admit(waiting: Sequence[QueueRange], rows: int | None) -> dict[Queue, int]:
     return {part.queue: part.start + shares[part.queue] for part in waiting if shares[part.queue]}
 
 
-def rows_for_bytes(waiting: Sequence[QueueRange], sizes: Mapping[Queue, float], limit: int) -> int:
-    """Return how many rows have about so many bytes.
-
-    Args:
-        waiting: what could be read.
-        sizes: about how large a message of each queue is.
-        limit: the bytes.
-    """
-    count = sum(map(length, waiting))
-    total = sum(length(part) * sizes.get(part.queue, 0.0) for part in waiting)
-    return count if total <= limit else max(1, int(count * limit / total))
-
-
 def split(wanted: Iterable[QueueRange], *, least: int, longest: int) -> list[QueueRange]:
     """Cut ranges into tasks of nearly equal length.
 

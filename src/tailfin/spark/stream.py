@@ -15,18 +15,16 @@ from tailfin.spark.offsets import Position, to_json
 from tailfin.spark.options import SourceOptions
 from tailfin.spark.partition import RangePartition
 from tailfin.spark.places import Ends, where
-from tailfin.spark.planning import advance, between, length, rows_for_bytes, split, still_there
+from tailfin.spark.planning import advance, between, length, split, still_there
 from tailfin.spark.selection import selection
 from tailfin.spark.task import Task
+from tailfin.spark.weighing import rows_for_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from tailfin.client.queues import Queue
     from tailfin.spark.asking import Cluster
-
-SAMPLE = 32
-"""Messages of each queue that are looked at to know about how large the next ones are."""
 
 
 class Following(DataSourceStreamReader):
@@ -78,17 +76,10 @@ class Following(DataSourceStreamReader):
         if not size:
             return rows
         waiting = [
-            QueueRange(*queue, start.offsets.get(queue, ends.first), ends.end)
+            QueueRange(*queue, max(start.offsets.get(queue, 0), ends.first), ends.end)
             for queue, ends in there.items()
         ]
-        waiting = [part for part in waiting if length(part)]
-        peeked = self._cluster.peek({part.queue: part.start for part in waiting}, SAMPLE)
-        sizes = {
-            queue: sum(message.size for message in pulled.messages) / len(pulled.messages)
-            for queue, pulled in peeked.items()
-            if pulled.messages
-        }
-        by_size = rows_for_bytes(waiting, sizes, size)
+        by_size = rows_for_bytes([part for part in waiting if length(part)], size, self._cluster.sizes)
         return by_size if rows is None else min(rows, by_size)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:

@@ -16,7 +16,6 @@ from tailfin.spark.planning import (
     between,
     length,
     ranges,
-    rows_for_bytes,
     split,
     still_there,
 )
@@ -61,15 +60,6 @@ def test_with_fewer_rows_than_queues_each_queue_has_its_turn() -> None:
     second = admit([QueueRange("t", "a", index, start[Queue("t", "a", index)], 9) for index in (0, 1)], 1)
 
     assert queue not in second
-
-
-def test_bytes_become_rows_by_the_sizes_of_the_next_messages() -> None:
-    parts = waiting([100, 300])
-
-    assert rows_for_bytes(parts, {A0: 100.0, A1: 100.0}, 4_000) == 40
-    assert rows_for_bytes(parts, {A0: 100.0, A1: 100.0}, 40_000) == 400
-    assert rows_for_bytes(parts, {A0: 100.0, A1: 100.0}, 1) == 1
-    assert rows_for_bytes(parts, {}, 1) == 400
 
 
 @unhurried

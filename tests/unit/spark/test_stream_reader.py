@@ -1,5 +1,6 @@
 """The stream reader as Spark calls it, with a real cluster and without Spark."""
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -102,6 +103,16 @@ def test_rows_and_bytes_limit_together_and_everything_is_everything(running: Clu
     assert by_size.getDefaultReadLimit() == ReadMaxBytes(20000)
     assert 10 <= read_so_far(by_size.latestOffset(start, ReadMaxBytes(20000))) <= 20
     assert reader(running).getDefaultReadLimit() == ReadAllAvailable()
+
+
+def test_larger_messages_behind_small_ones_make_a_batch_shorter(running: Cluster) -> None:
+    make(running)
+    fill(running, 100, body=b"x")
+    fill(running, 400, body=os.urandom(10_000))  # which no compression makes small
+    stream = reader(running, maxBytesPerTrigger="100000")
+    end = stream.latestOffset(stream.initialOffset(), ReadMaxBytes(100_000))
+    # By the first messages alone it would be all of the 500, which are 4 MB.
+    assert 1 <= read_so_far(end) <= 100
 
 
 def test_a_broker_that_is_down_holds_its_place_and_nobody_up(running: Cluster) -> None:
