@@ -117,7 +117,7 @@ def test_mistakes_of_archive_and_replay_are_told(
     topic = tailfin_broker.topic()
     run = tailfin_pipeline.run
     assert "name the topics to archive, or give --pattern" in run("archive", "--to", root, code=2)
-    assert "an archive is a folder of this machine" in run("archive", topic, "--to", "s3a://a/b", code=2)
+    assert "s3a://a/b is not a folder of this machine" in run("archive", topic, "--to", "s3a://a/b", code=2)
     with only_writer(root):
         assert f"somebody else writes to {root}" in run("archive", topic, "--to", root, code=2)
     tailfin_broker.send(topic, [b"a"])
