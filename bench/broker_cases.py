@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench import brokers
+from bench import brokers, machine
 from bench.brokers import Broker, Settings
 from bench.cases import GIB, Case, Session, Side
 from bench.sides import DifferentWork, Figures
@@ -32,6 +32,7 @@ def camel(name: str) -> str:
 
 def measured(broker: Broker, bench: str, **options: Any) -> Figures:  # noqa: ANN401  # of any type
     """Carry out one run and return its figures under a name."""
+    machine.back_memory()
     wanted = LoadOptions(address=broker.address, **{"topic": "Bench", "queues": QUEUES, **options})
     figures = load.run(wanted, pid=broker.pid)
     received = figures.pop("received", None)

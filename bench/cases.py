@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import sides
+from bench import machine, sides
 from bench.sides import BenchError, DifferentWork, Figures
 
 GIB = 1 << 30
@@ -62,6 +62,7 @@ class Session:
             for at in range(len(order)):
                 name = order[(turn + at) % len(order)]
                 self.progress(f"{case}: {name}, round {turn + 1} of {self.rounds}")
+                machine.back_memory()
                 try:
                     for figures in turns[name]():
                         self.record(case, name, turn + 1, figures)

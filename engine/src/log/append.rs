@@ -265,7 +265,7 @@ impl Appender<'_> {
         let base = match (&writer.buffer, &writer.segment) {
             (Some(buffer), _) => buffer.as_mut_ptr(),
             (None, Some(segment)) => {
-                segment.ensure_allocated(upto).map_err(AppendFailure::NoFile)?;
+                self.log.ensure_space(segment, upto).map_err(AppendFailure::NoFile)?;
                 segment.map().as_ptr()
             }
             (None, None) => unreachable!("a file is chosen before its space"),

@@ -17,7 +17,7 @@ use super::config::{FlushMode, StoreConfig};
 use super::markers::sync_directory;
 use super::notes::{Level, Notes};
 use super::pool::Pool;
-use super::segment::{Segment, file_name, parse_file_name};
+use super::segment::{Pages, Segment, file_name, parse_file_name};
 use super::signal::{OwnLine, Signal};
 use crate::error::{Error, Result};
 
@@ -210,7 +210,7 @@ impl CommitLog {
 
     /// Touch and lock every page of a new file, as `warmMapedFileEnable` asks.
     fn warm_up(&self, segment: &Segment) -> Result<()> {
-        segment.ensure_allocated(segment.size())?;
+        segment.ensure_allocated(segment.size(), self.pages_for(PREPARE_BYTES_MIN))?;
         let size = segment.size() as usize;
         let step = (self.config.warm_up_flush_pages.max(1) * 4096) as usize;
         for from in (0..size).step_by(step) {
@@ -261,15 +261,29 @@ impl CommitLog {
             let to = (position + PREPARE_STEP_BYTES).min(segment.size());
             if segment.buffer().is_none() {
                 let range = position as usize..to as usize;
-                if self.config.flush_mode == FlushMode::Sync {
-                    segment.ensure_allocated(to)?;
+                let pages = self.pages_for(window);
+                segment.ensure_allocated(to, pages)?;
+                if pages == Pages::Single {
                     segment.map().keep_pages_small(range.clone());
-                } else {
-                    segment.ensure_blank(to)?;
                 }
                 segment.map().populate_write(range)?;
             }
             self.prepared.store(segment.start() + to, Ordering::Release);
+        }
+    }
+
+    /// Space for a writer that is faster than those who prepare it.
+    pub(super) fn ensure_space(&self, segment: &Segment, upto: u64) -> Result<()> {
+        segment.ensure_allocated(upto, self.pages_for(PREPARE_BYTES_MAX))
+    }
+
+    /// How pages are made ahead of a writer that needs this much at a time. Who syncs each message writes all that
+    /// are joined again and again, and so does a slow writer with the flush of every half second.
+    fn pages_for(&self, window: u64) -> Pages {
+        match self.config.flush_mode {
+            FlushMode::Sync => Pages::Single,
+            FlushMode::Async if window > PREPARE_BYTES_MIN => Pages::Most,
+            FlushMode::Async => Pages::Some,
         }
     }
 

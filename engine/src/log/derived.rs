@@ -134,7 +134,8 @@ impl Derived {
         }
     }
 
-    /// Enter a record's keys and tags into the index; the index ignores what it has.
+    /// Enter a record's keys and tags into the index, which ignores what it has. They may wait in it until
+    /// [`Derived::settle_index`].
     pub fn index(&self, record: &Record<'_>, properties: &DispatchProperties<'_>) -> Result<()> {
         let Some(index) = &self.index else { return Ok(()) };
         if record.transaction_type() == TransactionType::Rollback {
@@ -149,6 +150,11 @@ impl Derived {
             store_timestamp: record.store_timestamp(),
             hashes: hashes.chain(tags.map(|tags| tags_key_hash(record.topic(), tags))),
         })
+    }
+
+    /// Let the index find everything that was entered.
+    pub fn settle_index(&self) -> Result<()> {
+        self.index.as_ref().map_or(Ok(()), IndexService::settle)
     }
 
     /// Delayed messages wait in a queue whose tags codes are delivery times.

@@ -16,7 +16,7 @@ use super::queue::RecentQueues;
 use super::segment::Segment;
 use super::signal::Signal;
 use super::watch::{Arrival, Watch, Watcher};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::message::{DispatchProperties, Found, Record, look};
 
 /// Readers are woken at the latest after this much of the log.
@@ -196,6 +196,13 @@ impl Dispatcher {
         let watch = self.watcher.get();
         let told = watch.as_deref().filter(|watch| watch.is_waiting());
         let dispatched = self.dispatch_range(recent, &segment, from..end, confirmed, told);
+        if !self.index_stands()
+            && let Err(error) = self.derived.settle_index()
+        {
+            // What is dispatched waits in the index itself.
+            let reached = dispatched.as_ref().map_or(from, |&(reached, _)| reached);
+            self.let_index_stand(reached, &error);
+        }
         if let Some(watch) = &watch {
             // Pairs with the fence of whoever begins to wait: it sees the queues as they are now, or we see it.
             fence(Ordering::SeqCst);
@@ -240,16 +247,13 @@ impl Dispatcher {
                 }
                 Ok(Found::Blank { .. }) => at = segment.end(),
                 Ok(Found::Nothing) => {
-                    return Err(crate::error::Error::damaged(
+                    return Err(Error::damaged(
                         segment.path(),
                         format!("nothing stands at offset {at}, below the confirmed offset {end}"),
                     ));
                 }
                 Err(bad) => {
-                    return Err(crate::error::Error::damaged(
-                        segment.path(),
-                        format!("at offset {at}: {bad}"),
-                    ));
+                    return Err(Error::damaged(segment.path(), format!("at offset {at}: {bad}")));
                 }
             }
         }
@@ -288,15 +292,19 @@ impl Dispatcher {
         if !self.index_stands()
             && let Err(error) = self.derived.index(record, &properties)
         {
-            // The index only helps to find messages; it must not keep them from their readers.
-            let offset = record.physical_offset().cast_unsigned();
-            self.index_stands_at.store(offset, Ordering::Release);
-            self.log.notes().say(
-                Level::Error,
-                format!("messages from offset {offset} on wait to be indexed until that works: {error}"),
-            );
+            self.let_index_stand(record.physical_offset().cast_unsigned(), &error);
         }
         Ok(())
+    }
+
+    /// Leave messages from an offset on for later: the index only helps to find them, and must not keep them from
+    /// their readers.
+    fn let_index_stand(&self, offset: u64, error: &Error) {
+        self.index_stands_at.store(offset, Ordering::Release);
+        self.log.notes().say(
+            Level::Error,
+            format!("messages from offset {offset} on wait to be indexed until that works: {error}"),
+        );
     }
 
     /// Tell who waits for a record, in its own queue or in one that it names.
@@ -339,7 +347,7 @@ impl Dispatcher {
                 _ => at = segment.end(),
             }
         }
-        if self.index_stands() {
+        if self.index_stands() && self.derived.settle_index().is_ok() {
             self.index_stands_at.store(u64::MAX, Ordering::Release);
             self.log.notes().say(Level::Info, format!("all messages up to offset {end} are indexed again"));
         }

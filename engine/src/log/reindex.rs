@@ -62,7 +62,8 @@ impl<'scope> Reindex<'scope> {
 }
 
 fn follow(coming: &Receiver<Range<u64>>, log: &CommitLog, derived: &Derived) -> Result<()> {
-    coming.iter().try_for_each(|stretch| index(stretch, log, derived))
+    coming.iter().try_for_each(|stretch| index(stretch, log, derived))?;
+    derived.settle_index()
 }
 
 /// Index records that the scan has found to be whole; a stretch lies in one file.

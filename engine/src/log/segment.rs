@@ -1,7 +1,7 @@
 //! One file of the commit log.
 
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, IoSlice};
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
@@ -17,6 +17,27 @@ use crate::error::{Error, Result};
 
 /// Space is made real in steps of this size.
 const ALLOCATE_STEP_BYTES: u64 = 2 << 20;
+
+/// How many pages the kernel is to join, where it can: a sync of one changed byte writes all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pages {
+    /// None, as far as we can have it: they come by single faults.
+    Single,
+    Some,
+    /// So many that one entry of the page table maps them all.
+    Most,
+}
+
+impl Pages {
+    /// The kernel joins the pages of one write.
+    fn write_bytes(self) -> usize {
+        match self {
+            Self::Single => 4 << 10,
+            Self::Some => 256 << 10,
+            Self::Most => 2 << 20,
+        }
+    }
+}
 
 /// The name of the file that starts at `offset`.
 pub fn file_name(offset: u64) -> String {
@@ -141,21 +162,9 @@ impl Segment {
         upto <= self.allocated.load(Ordering::Acquire)
     }
 
-    /// Give the file real space up to `upto`, so that writing through the map cannot meet a full disk.
-    pub fn ensure_allocated(&self, upto: u64) -> Result<()> {
-        self.extend(upto, |_, _| Ok(()))
-    }
-
-    /// The same, with pages in memory: those that a write makes cost a fraction of those that a fault makes.
-    pub fn ensure_blank(&self, upto: u64) -> Result<()> {
-        self.extend(upto, |file, range| {
-            write_zeros(file, range.start, range.end - range.start)
-                .map_err(|source| Error::io("write zeros to", &self.path, source))
-        })
-    }
-
-    /// Nobody writes to the new space before `prepare` is done with it.
-    fn extend(&self, upto: u64, prepare: impl FnOnce(&File, Range<u64>) -> Result<()>) -> Result<()> {
+    /// Give the file real space up to `upto`, so that writing through the map cannot meet a full disk. Joined pages
+    /// are in memory then: those that a write makes cost a fraction of those that a fault makes.
+    pub fn ensure_allocated(&self, upto: u64, pages: Pages) -> Result<()> {
         if self.is_allocated(upto) {
             return Ok(());
         }
@@ -176,7 +185,11 @@ impl Segment {
                 .map_err(|source| Error::io("allocate space for", &self.path, source))?,
             Err(source) => return Err(Error::io("allocate space for", &self.path, source)),
         };
-        prepare(file, from..end)?;
+        if pages != Pages::Single {
+            write_zeros(file, from..end, pages.write_bytes())
+                .map_err(|source| Error::io("write zeros to", &self.path, source))?;
+        }
+        // Only now: nobody writes to the new space before.
         self.allocated.store(end, Ordering::Release);
         Ok(())
     }
@@ -259,23 +272,47 @@ fn erase(file: &File, offset: u64, len: u64) -> io::Result<()> {
     if unsafe { libc::fallocate(file.as_raw_fd(), mode, offset.cast_signed(), len.cast_signed()) } == 0 {
         return Ok(());
     }
-    write_zeros(file, offset, len)
+    write_zeros(file, offset..offset + len, Pages::Some.write_bytes())
 }
 
-fn write_zeros(file: &File, offset: u64, len: u64) -> io::Result<()> {
-    // The kernel joins pages of a write to groups of its size, which it finds more easily than larger ones.
-    static ZEROS: [u8; 256 << 10] = [0; 256 << 10];
-    let mut done = 0;
-    while done < len {
-        let step = (len - done).min(ZEROS.len() as u64);
-        file.write_all_at(&ZEROS[..step as usize], offset + done)?;
-        done += step;
+/// Write zeros, to each multiple of `step` at most with one call.
+fn write_zeros(file: &File, range: Range<u64>, step: usize) -> io::Result<()> {
+    static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+    let zeros = [IoSlice::new(&ZEROS); (2 << 20) / ZEROS.len()];
+    let mut at = range.start;
+    while at < range.end {
+        let wanted = ((at + 1).next_multiple_of(step as u64).min(range.end) - at) as usize;
+        let written = match wanted / ZEROS.len() {
+            0 => file.write_at(&ZEROS[..wanted], at),
+            whole => write_vectored_at(file, &zeros[..whole.min(zeros.len())], at),
+        };
+        match written {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(len) => at += len as u64,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
     }
     Ok(())
 }
 
+fn write_vectored_at(file: &File, slices: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
+    // SAFETY: an `IoSlice` is laid out as the call wants it, and lives as long as the call.
+    let written = unsafe {
+        libc::pwritev(
+            file.as_raw_fd(),
+            slices.as_ptr().cast(),
+            slices.len() as libc::c_int,
+            offset.cast_signed(),
+        )
+    };
+    usize::try_from(written).map_err(|_| io::Error::last_os_error())
+}
+
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
 
     fn segment(dir: &Path) -> Segment {
@@ -283,19 +320,21 @@ mod tests {
     }
 
     #[test]
-    fn blank_space_begins_where_the_writer_may_have_been() {
-        let dir = tempfile::tempdir().unwrap();
-        let segment = segment(dir.path());
-        segment.ensure_allocated(1).unwrap();
-        let written = ALLOCATE_STEP_BYTES as usize;
-        assert!(segment.is_allocated(written as u64));
-        // SAFETY: nobody else has the segment.
-        unsafe { segment.bytes_mut(0..written) }.fill(7);
-        segment.ensure_blank(5 << 20).unwrap();
-        segment.ensure_blank(1).unwrap();
-        assert!(segment.bytes(0..written).iter().all(|&byte| byte == 7));
-        assert!(segment.bytes(written..6 << 20).iter().all(|&byte| byte == 0));
-        assert!(segment.is_allocated(6 << 20) && !segment.is_allocated((6 << 20) + 1));
+    fn new_space_begins_where_the_writer_may_have_been_and_holds_zeros() {
+        for pages in [Pages::Single, Pages::Some, Pages::Most] {
+            let dir = tempfile::tempdir().unwrap();
+            let segment = segment(dir.path());
+            segment.ensure_allocated(1, pages).unwrap();
+            let written = ALLOCATE_STEP_BYTES as usize;
+            assert!(segment.is_allocated(written as u64));
+            // SAFETY: nobody else has the segment.
+            unsafe { segment.bytes_mut(0..written) }.fill(7);
+            segment.ensure_allocated(5 << 20, pages).unwrap();
+            segment.ensure_allocated(1, pages).unwrap();
+            assert!(segment.bytes(0..written).iter().all(|&byte| byte == 7));
+            assert!(segment.bytes(written..6 << 20).iter().all(|&byte| byte == 0));
+            assert!(segment.is_allocated(6 << 20) && !segment.is_allocated((6 << 20) + 1));
+        }
     }
 
     #[test]
@@ -303,7 +342,27 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let segment = segment(dir.path());
         segment.seal();
-        assert!(segment.ensure_blank(1).unwrap_err().to_string().contains("closed for writing"));
+        let refused = segment.ensure_allocated(1, Pages::Most).unwrap_err();
+        assert!(refused.to_string().contains("closed for writing"));
         assert!(!segment.is_allocated(1));
+    }
+
+    #[test]
+    fn zeros_are_written_to_just_the_range_that_was_asked_for() {
+        const LEN: usize = 5 << 20;
+        for range in [0..LEN as u64, 1..2, 4095..(2 << 20) + 4097, (1 << 20)..(1 << 20) + (64 << 10) + 1] {
+            for step in [4 << 10, 256 << 10, 2 << 20] {
+                let mut file = tempfile::tempfile().unwrap();
+                file.write_all(&vec![7; LEN]).unwrap();
+                write_zeros(&file, range.clone(), step).unwrap();
+                let mut found = vec![0; LEN];
+                file.read_exact_at(&mut found, 0).unwrap();
+                let wrong = found
+                    .iter()
+                    .zip(0..)
+                    .position(|(&byte, at)| byte != if range.contains(&at) { 0 } else { 7 });
+                assert_eq!(wrong, None, "{range:?} in steps of {step}");
+            }
+        }
     }
 }

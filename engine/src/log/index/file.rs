@@ -187,6 +187,11 @@ impl IndexFile {
             .any(|slot| u32::from_be(self.word(slot).load(Relaxed)) >= count)
     }
 
+    /// Ask for the memory of a key's slot, which is changed soon.
+    pub fn prefetch(&self, key_hash: i32) {
+        self.mapping.prefetch(self.layout.slot_at(key_hash), SLOT_BYTES);
+    }
+
     /// Add an entry. Only one thread may call this at a time, and not when the file is full.
     ///
     /// A full disk is met before anything is written.

@@ -3,6 +3,7 @@
 //! Index files are derived from the log. Whatever is doubtful after a crash is deleted, and
 //! [`IndexService::rebuild_from`] tells from which log offset the records have to be indexed again.
 
+use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,14 +34,54 @@ pub struct IndexRequest<H> {
     pub hashes: H,
 }
 
+/// So many entries wait for the memory of their slots, which lie anywhere in the file.
+const COMING_MAX: usize = 16;
+
+/// An entry that is not in its file yet.
+#[derive(Debug)]
+struct Coming {
+    key_hash: i32,
+    physical_offset: i64,
+    time: i64,
+}
+
+/// The end of the index.
+#[derive(Debug)]
+struct Writer {
+    /// The last of all files.
+    file: Option<Arc<IndexFile>>,
+    coming: VecDeque<Coming>,
+}
+
+impl Writer {
+    fn new(file: Option<Arc<IndexFile>>) -> Self {
+        Self { file, coming: VecDeque::with_capacity(COMING_MAX) }
+    }
+
+    /// Log offset and time of the newest record.
+    fn newest(&self) -> Option<(i64, i64)> {
+        match self.coming.back() {
+            Some(last) => Some((last.physical_offset, last.time)),
+            None => self.file.as_ref().map(|file| (file.end_offset(), file.end_timestamp())),
+        }
+    }
+
+    fn expect(&mut self, entry: Coming) {
+        if let Some(file) = &self.file {
+            file.prefetch(entry.key_hash);
+        }
+        self.coming.push_back(entry);
+    }
+}
+
 /// All index files of a store, oldest first. One thread writes (calls of others wait), any number queries.
 #[derive(Debug)]
 pub struct IndexService {
     dir: PathBuf,
     layout: Layout,
     files: RwLock<Vec<Arc<IndexFile>>>,
-    /// The last of `files`. Held while the set of files changes; taken before `files`.
-    writer: Mutex<Option<Arc<IndexFile>>>,
+    /// Held while the set of files changes; taken before `files`.
+    writer: Mutex<Writer>,
     /// The store time of the last record, for the writer to compare the next one with: it has no checksum, and
     /// a query goes by the times of whole files and chains, so that a wrong one would hide other records too.
     /// A clock that was really set back is believed from the second record on.
@@ -126,7 +167,7 @@ impl IndexService {
             sync_directory(dir)?;
         }
         let last_time = AtomicI64::new(files.last().map_or(0, |file| file.end_timestamp()));
-        let writer = Mutex::new(files.last().cloned());
+        let writer = Mutex::new(Writer::new(files.last().cloned()));
         let files = RwLock::new(files);
         Ok(Self { dir: dir.to_path_buf(), layout, files, writer, last_time, rebuild_from })
     }
@@ -162,37 +203,52 @@ impl IndexService {
     }
 
     /// Index a record under all its keys. A record before the newest indexed one is taken for a repeat and
-    /// skipped.
+    /// skipped. Entries may wait in memory for those that follow: call [`IndexService::settle`] after the last.
     pub fn build<H: IntoIterator<Item = i32>>(&self, request: IndexRequest<H>) -> Result<()> {
         let mut writer = self.writer.lock();
         let IndexRequest { physical_offset, store_timestamp, hashes } = request;
-        let is_possible =
-            is_possible(store_timestamp, writer.as_ref().map_or(0, |file| file.end_timestamp()));
+        let newest = writer.newest();
+        let is_possible = is_possible(store_timestamp, newest.map_or(0, |(_, time)| time));
         let is_believed = is_possible && self.last_time.swap(store_timestamp, Relaxed) <= store_timestamp;
-        let time = match writer.as_deref() {
-            Some(file) if physical_offset < file.end_offset() => return Ok(()),
-            // The file has this record's own time, from its other keys, or else its neighbour's.
-            Some(file) if physical_offset == file.end_offset() || !is_believed => file.end_timestamp(),
+        let time = match newest {
+            Some((offset, _)) if physical_offset < offset => return Ok(()),
+            // The newest has this record's own time, from its other keys, or else its neighbour's.
+            Some((offset, time)) if physical_offset == offset || !is_believed => time,
             _ => store_timestamp.max(0),
         };
         for key_hash in hashes {
-            self.add(&mut writer, key_hash, physical_offset, time)?;
+            if writer.coming.len() == COMING_MAX {
+                self.enter_next(&mut writer)?;
+            }
+            writer.expect(Coming { key_hash: absolute(key_hash), physical_offset, time });
         }
         Ok(())
     }
 
-    /// Index a record under one key, without looking for a repeat.
-    pub fn put(&self, key_hash: i32, physical_offset: i64, store_timestamp: i64) -> Result<()> {
-        self.add(&mut self.writer.lock(), key_hash, physical_offset, store_timestamp)
+    /// Put what waits into the files, where queries find it. After an error the rest still waits.
+    pub fn settle(&self) -> Result<()> {
+        let mut writer = self.writer.lock();
+        while !writer.coming.is_empty() {
+            self.enter_next(&mut writer)?;
+        }
+        Ok(())
     }
 
-    fn add(&self, writer: &mut Option<Arc<IndexFile>>, key_hash: i32, offset: i64, time: i64) -> Result<()> {
-        match writer {
-            Some(file) if !file.is_full() => file.put(absolute(key_hash), offset, time),
+    fn enter_next(&self, writer: &mut Writer) -> Result<()> {
+        if let Some(&Coming { key_hash, physical_offset, time }) = writer.coming.front() {
+            self.add(&mut writer.file, key_hash, physical_offset, time)?;
+            writer.coming.pop_front();
+        }
+        Ok(())
+    }
+
+    fn add(&self, last: &mut Option<Arc<IndexFile>>, key_hash: i32, offset: i64, time: i64) -> Result<()> {
+        match last {
+            Some(file) if !file.is_full() => file.put(key_hash, offset, time),
             _ => {
-                let file = self.create(writer.as_deref())?;
+                let file = self.create(last.as_deref())?;
                 self.files.write().push(Arc::clone(&file));
-                writer.insert(file).put(absolute(key_hash), offset, time)
+                last.insert(file).put(key_hash, offset, time)
             }
         }
     }
@@ -236,7 +292,7 @@ impl IndexService {
         let end_timestamp = {
             // Between two puts, so that the file holds what the time says.
             let writer = self.writer.lock();
-            writer.as_ref().map_or(0, |file| file.end_timestamp())
+            writer.file.as_ref().map_or(0, |file| file.end_timestamp())
         };
         let files = self.files.read().clone();
         for file in files {
@@ -277,7 +333,7 @@ impl IndexService {
                 files.pop();
             }
         }
-        *writer = files.last().cloned();
+        *writer = Writer::new(files.last().cloned());
         result.and_then(|()| sync_directory(&self.dir))
     }
 }
