@@ -18,6 +18,9 @@ use crate::message::{Prepared, Stamp, blank_head};
 
 /// An append under the lock is a copy of some bytes; this much is a disk or a system in trouble.
 const SLOW_LOCK_MS: i64 = 500;
+/// The memory of what comes next is asked for this far ahead: otherwise the end of each append, an atomic operation,
+/// waits until its bytes have found their way into the cache.
+const PREFETCH_BYTES: usize = 1024;
 
 /// The state behind the append lock.
 #[derive(Debug, Default)]
@@ -162,6 +165,7 @@ impl Appender<'_> {
         queue.set_next(queue_offset + counted);
         queue.count_put(messages.len() as u64, total as u64);
         self.publish(physical_offset + total as u64);
+        self.prefetch(physical_offset, total);
         Ok(Placed {
             physical_offset,
             size: total as u64,
@@ -227,6 +231,15 @@ impl Appender<'_> {
         match &self.writer.segment {
             Some(segment) => segment.map().check().map_err(AppendFailure::Broken),
             None => Ok(()),
+        }
+    }
+
+    /// Ask for the memory that comes next after an append.
+    #[inline]
+    fn prefetch(&self, offset: u64, len: usize) {
+        if let (Some(segment), None) = (&self.writer.segment, &self.writer.buffer) {
+            let end = (offset - segment.start()) as usize + len;
+            segment.map().prefetch_to_write(end + PREFETCH_BYTES, len.min(PREFETCH_BYTES));
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::config::StoreConfig;
-use super::index::{IndexRequest, IndexService};
+use super::index::{IndexRequest, IndexService, IndexWriter};
 use super::notes::{Level, Notes};
 use super::queue::{Appended, ConsumeQueue, QueueTable, RecentQueues, Unit};
 use crate::error::Result;
@@ -134,27 +134,9 @@ impl Derived {
         }
     }
 
-    /// Enter a record's keys and tags into the index, which ignores what it has. They may wait in it until
-    /// [`Derived::settle_index`].
-    pub fn index(&self, record: &Record<'_>, properties: &DispatchProperties<'_>) -> Result<()> {
-        let Some(index) = &self.index else { return Ok(()) };
-        if record.transaction_type() == TransactionType::Rollback {
-            return Ok(());
-        }
-        let words = properties.keys.into_iter().flat_map(|keys| keys.split(|&byte| byte == b' '));
-        let keys = properties.uniq_key.into_iter().chain(words.filter(|word| !word.is_empty()));
-        let tags = properties.tags.filter(|tags| !tags.is_empty());
-        let hashes = keys.map(|key| key_hash(record.topic(), key));
-        index.build(IndexRequest {
-            physical_offset: record.physical_offset(),
-            store_timestamp: record.store_timestamp(),
-            hashes: hashes.chain(tags.map(|tags| tags_key_hash(record.topic(), tags))),
-        })
-    }
-
-    /// Let the index find everything that was entered.
-    pub fn settle_index(&self) -> Result<()> {
-        self.index.as_ref().map_or(Ok(()), IndexService::settle)
+    /// Begin to index records, if there is an index.
+    pub fn index_writer(&self) -> Option<IndexWriter<'_>> {
+        self.index.as_ref().map(IndexService::writer)
     }
 
     /// Delayed messages wait in a queue whose tags codes are delivery times.
@@ -193,6 +175,26 @@ impl Derived {
             })
             .filter(|(name, _)| is_light_queue_name(name))
     }
+}
+
+/// Enter a record's keys and tags into the index, which ignores what it has.
+pub fn index(
+    writer: &mut IndexWriter<'_>,
+    record: &Record<'_>,
+    properties: &DispatchProperties<'_>,
+) -> Result<()> {
+    if record.transaction_type() == TransactionType::Rollback {
+        return Ok(());
+    }
+    let words = properties.keys.into_iter().flat_map(|keys| keys.split(|&byte| byte == b' '));
+    let keys = properties.uniq_key.into_iter().chain(words.filter(|word| !word.is_empty()));
+    let tags = properties.tags.filter(|tags| !tags.is_empty());
+    let hashes = keys.map(|key| key_hash(record.topic(), key));
+    writer.build(IndexRequest {
+        physical_offset: record.physical_offset(),
+        store_timestamp: record.store_timestamp(),
+        hashes: hashes.chain(tags.map(|tags| tags_key_hash(record.topic(), tags))),
+    })
 }
 
 fn put(queue: &ConsumeQueue, offset: i64, mut unit: Unit, record: &Record<'_>) -> Result<Taken> {

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use super::arrivals::Arrivals;
 use super::commit_log::CommitLog;
 use super::config::FlushMode;
-use super::derived::{Derived, Taken};
+use super::derived::{self, Derived, Taken};
 use super::flags::{Flag, Flags};
+use super::index::IndexWriter;
 use super::notes::Level;
 use super::queue::RecentQueues;
 use super::segment::Segment;
@@ -195,9 +196,10 @@ impl Dispatcher {
         let end = confirmed.min(segment.end()).min(from + STRETCH_BYTES);
         let watch = self.watcher.get();
         let told = watch.as_deref().filter(|watch| watch.is_waiting());
-        let dispatched = self.dispatch_range(recent, &segment, from..end, confirmed, told);
-        if !self.index_stands()
-            && let Err(error) = self.derived.settle_index()
+        let mut index = if self.index_stands() { None } else { self.derived.index_writer() };
+        let dispatched = self.dispatch_range(recent, &mut index, &segment, from..end, confirmed, told);
+        if let Some(mut index) = index
+            && let Err(error) = index.settle()
         {
             // What is dispatched waits in the index itself.
             let reached = dispatched.as_ref().map_or(from, |&(reached, _)| reached);
@@ -228,6 +230,7 @@ impl Dispatcher {
     fn dispatch_range(
         &self,
         recent: &mut RecentQueues,
+        index: &mut Option<IndexWriter<'_>>,
         segment: &Segment,
         range: Range<u64>,
         end: u64,
@@ -241,7 +244,7 @@ impl Dispatcher {
             match look(segment.bytes((at - segment.start()) as usize..limit as usize)) {
                 Ok(Found::Record(record)) if at + record.size() as u64 > end => break,
                 Ok(Found::Record(record)) => {
-                    self.dispatch(recent, &record, watch)?;
+                    self.dispatch(recent, index, &record, watch)?;
                     timestamp = record.store_timestamp();
                     at += record.size() as u64;
                 }
@@ -263,6 +266,7 @@ impl Dispatcher {
     fn dispatch(
         &self,
         recent: &mut RecentQueues,
+        index: &mut Option<IndexWriter<'_>>,
         record: &Record<'_>,
         watch: Option<&dyn Watch>,
     ) -> Result<()> {
@@ -289,9 +293,10 @@ impl Dispatcher {
         if let Some(watch) = watch {
             self.tell_arrival(watch, record, &properties);
         }
-        if !self.index_stands()
-            && let Err(error) = self.derived.index(record, &properties)
+        if let Some(writer) = index
+            && let Err(error) = derived::index(writer, record, &properties)
         {
+            *index = None;
             self.let_index_stand(record.physical_offset().cast_unsigned(), &error);
         }
         Ok(())
@@ -328,6 +333,10 @@ impl Dispatcher {
 
     /// Index what had to wait.
     fn index_again(&self) {
+        if !self.index_stands() {
+            return;
+        }
+        let Some(mut writer) = self.derived.index_writer() else { return };
         let (mut at, end) = (self.index_stands_at.load(Ordering::Acquire), self.position());
         while at < end {
             let Some(segment) = self.log.segment_of(at) else {
@@ -338,7 +347,7 @@ impl Dispatcher {
             match look(segment.bytes((at - segment.start()) as usize..limit as usize)) {
                 Ok(Found::Record(record)) => {
                     let properties = DispatchProperties::for_dispatch(record.properties());
-                    if self.derived.index(&record, &properties).is_err() {
+                    if derived::index(&mut writer, &record, &properties).is_err() {
                         self.index_stands_at.store(at, Ordering::Release);
                         return;
                     }
@@ -347,7 +356,7 @@ impl Dispatcher {
                 _ => at = segment.end(),
             }
         }
-        if self.index_stands() && self.derived.settle_index().is_ok() {
+        if writer.settle().is_ok() {
             self.index_stands_at.store(u64::MAX, Ordering::Release);
             self.log.notes().say(Level::Info, format!("all messages up to offset {end} are indexed again"));
         }

@@ -112,15 +112,31 @@ impl Mapping {
     }
 
     /// Have the processor fetch some bytes into its cache, where it has an instruction for that.
+    #[inline]
     pub fn prefetch(&self, at: usize, len: usize) {
         #[cfg(target_arch = "x86_64")]
-        for line in (at..(at + len).min(self.len())).step_by(64) {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            // SAFETY: inside the mapping; a prefetch changes nothing and never faults.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(self.as_ptr().add(line).cast()) };
-        }
+        self.prefetch_lines::<{ std::arch::x86_64::_MM_HINT_T0 }>(at, len);
         #[cfg(not(target_arch = "x86_64"))]
         let _ = (at, len);
+    }
+
+    /// The same for bytes that are written soon.
+    #[inline]
+    pub fn prefetch_to_write(&self, at: usize, len: usize) {
+        #[cfg(target_arch = "x86_64")]
+        self.prefetch_lines::<{ std::arch::x86_64::_MM_HINT_ET0 }>(at, len);
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = (at, len);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline]
+    fn prefetch_lines<const HINT: i32>(&self, at: usize, len: usize) {
+        const LINE_BYTES: usize = 64;
+        for line in (at..(at + len).min(self.len())).step_by(LINE_BYTES) {
+            // SAFETY: inside the mapping; a prefetch changes nothing and never faults.
+            unsafe { std::arch::x86_64::_mm_prefetch::<HINT>(self.as_ptr().add(line).cast()) };
+        }
     }
 
     /// Fault the pages of `range` in, ready to be written.

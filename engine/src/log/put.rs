@@ -119,14 +119,17 @@ impl Store {
     /// Store messages of one queue as a unit.
     pub fn put_batch(&self, drafts: &[Draft<'_>], wait: bool) -> Result<Placed, Refusal> {
         let began = coarse();
-        let result = self
-            .gates()
-            .and_then(|()| self.check(drafts))
-            .and_then(|()| self.make_way())
-            .and_then(|()| self.append(drafts))
-            .and_then(|placed| self.settle(placed, wait));
+        let result = self.try_put(drafts, wait);
         self.count_puts(coarse().saturating_sub(began), &[drafts], slice::from_ref(&result));
         result
+    }
+
+    fn try_put(&self, drafts: &[Draft<'_>], wait: bool) -> Result<Placed, Refusal> {
+        self.gates()?;
+        self.check(drafts)?;
+        self.make_way()?;
+        let placed = self.append(drafts)?;
+        self.settle(placed, wait)
     }
 
     pub(super) fn count_puts(

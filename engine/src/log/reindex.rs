@@ -6,7 +6,8 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
 use super::commit_log::CommitLog;
-use super::derived::Derived;
+use super::derived::{self, Derived};
+use super::index::IndexWriter;
 use crate::error::{Error, Result};
 use crate::message::{DispatchProperties, Found, look};
 
@@ -62,12 +63,13 @@ impl<'scope> Reindex<'scope> {
 }
 
 fn follow(coming: &Receiver<Range<u64>>, log: &CommitLog, derived: &Derived) -> Result<()> {
-    coming.iter().try_for_each(|stretch| index(stretch, log, derived))?;
-    derived.settle_index()
+    let Some(mut writer) = derived.index_writer() else { return Ok(()) };
+    coming.iter().try_for_each(|stretch| index(stretch, log, &mut writer))?;
+    writer.settle()
 }
 
 /// Index records that the scan has found to be whole; a stretch lies in one file.
-fn index(stretch: Range<u64>, log: &CommitLog, derived: &Derived) -> Result<()> {
+fn index(stretch: Range<u64>, log: &CommitLog, writer: &mut IndexWriter<'_>) -> Result<()> {
     let Some(segment) = log.segment_of(stretch.start) else { return Ok(()) };
     let (mut at, end) =
         ((stretch.start - segment.start()) as usize, (stretch.end - segment.start()) as usize);
@@ -75,7 +77,7 @@ fn index(stretch: Range<u64>, log: &CommitLog, derived: &Derived) -> Result<()> 
         let Ok(Found::Record(record)) = look(segment.bytes(at..end)) else {
             return Err(Error::damaged(segment.path(), format!("changed at {at} while it was read")));
         };
-        derived.index(&record, &DispatchProperties::for_dispatch(record.properties()))?;
+        derived::index(writer, &record, &DispatchProperties::for_dispatch(record.properties()))?;
         at += record.size();
     }
     segment.map().check()

@@ -187,9 +187,11 @@ impl IndexFile {
             .any(|slot| u32::from_be(self.word(slot).load(Relaxed)) >= count)
     }
 
-    /// Ask for the memory of a key's slot, which is changed soon.
-    pub fn prefetch(&self, key_hash: i32) {
-        self.mapping.prefetch(self.layout.slot_at(key_hash), SLOT_BYTES);
+    /// Ask for the memory of a key's slot, and of the entry that will be `ahead` of the next one.
+    #[inline]
+    pub fn prefetch(&self, key_hash: i32, ahead: u32) {
+        self.mapping.prefetch_to_write(self.layout.slot_at(key_hash), SLOT_BYTES);
+        self.mapping.prefetch_to_write(self.layout.entry_at(self.entry_count.load(Relaxed) + ahead), 1);
     }
 
     /// Add an entry. Only one thread may call this at a time, and not when the file is full.

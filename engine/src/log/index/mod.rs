@@ -5,13 +5,12 @@
 
 use std::collections::VecDeque;
 use std::fs;
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use crate::error::{Error, Result};
 use crate::log::clock::is_far_ahead;
@@ -51,11 +50,16 @@ struct Writer {
     /// The last of all files.
     file: Option<Arc<IndexFile>>,
     coming: VecDeque<Coming>,
+    /// The store time of the last record, to compare the next one with: it has no checksum, and a query goes by
+    /// the times of whole files and chains, so that a wrong one would hide other records too. A clock that was
+    /// really set back is believed from the second record on.
+    last_time: i64,
 }
 
 impl Writer {
     fn new(file: Option<Arc<IndexFile>>) -> Self {
-        Self { file, coming: VecDeque::with_capacity(COMING_MAX) }
+        let last_time = file.as_ref().map_or(0, |file| file.end_timestamp());
+        Self { file, coming: VecDeque::with_capacity(COMING_MAX), last_time }
     }
 
     /// Log offset and time of the newest record.
@@ -68,7 +72,7 @@ impl Writer {
 
     fn expect(&mut self, entry: Coming) {
         if let Some(file) = &self.file {
-            file.prefetch(entry.key_hash);
+            file.prefetch(entry.key_hash, self.coming.len() as u32);
         }
         self.coming.push_back(entry);
     }
@@ -82,10 +86,6 @@ pub struct IndexService {
     files: RwLock<Vec<Arc<IndexFile>>>,
     /// Held while the set of files changes; taken before `files`.
     writer: Mutex<Writer>,
-    /// The store time of the last record, for the writer to compare the next one with: it has no checksum, and
-    /// a query goes by the times of whole files and chains, so that a wrong one would hide other records too.
-    /// A clock that was really set back is believed from the second record on.
-    last_time: AtomicI64,
     rebuild_from: Option<i64>,
 }
 
@@ -166,10 +166,9 @@ impl IndexService {
         if rebuild_from.is_some() {
             sync_directory(dir)?;
         }
-        let last_time = AtomicI64::new(files.last().map_or(0, |file| file.end_timestamp()));
         let writer = Mutex::new(Writer::new(files.last().cloned()));
         let files = RwLock::new(files);
-        Ok(Self { dir: dir.to_path_buf(), layout, files, writer, last_time, rebuild_from })
+        Ok(Self { dir: dir.to_path_buf(), layout, files, writer, rebuild_from })
     }
 
     /// The log offset from which records have to be indexed again, if opening had to delete files.
@@ -202,55 +201,9 @@ impl IndexService {
         self.files.read().last().map_or(0, |file| file.end_timestamp())
     }
 
-    /// Index a record under all its keys. A record before the newest indexed one is taken for a repeat and
-    /// skipped. Entries may wait in memory for those that follow: call [`IndexService::settle`] after the last.
-    pub fn build<H: IntoIterator<Item = i32>>(&self, request: IndexRequest<H>) -> Result<()> {
-        let mut writer = self.writer.lock();
-        let IndexRequest { physical_offset, store_timestamp, hashes } = request;
-        let newest = writer.newest();
-        let is_possible = is_possible(store_timestamp, newest.map_or(0, |(_, time)| time));
-        let is_believed = is_possible && self.last_time.swap(store_timestamp, Relaxed) <= store_timestamp;
-        let time = match newest {
-            Some((offset, _)) if physical_offset < offset => return Ok(()),
-            // The newest has this record's own time, from its other keys, or else its neighbour's.
-            Some((offset, time)) if physical_offset == offset || !is_believed => time,
-            _ => store_timestamp.max(0),
-        };
-        for key_hash in hashes {
-            if writer.coming.len() == COMING_MAX {
-                self.enter_next(&mut writer)?;
-            }
-            writer.expect(Coming { key_hash: absolute(key_hash), physical_offset, time });
-        }
-        Ok(())
-    }
-
-    /// Put what waits into the files, where queries find it. After an error the rest still waits.
-    pub fn settle(&self) -> Result<()> {
-        let mut writer = self.writer.lock();
-        while !writer.coming.is_empty() {
-            self.enter_next(&mut writer)?;
-        }
-        Ok(())
-    }
-
-    fn enter_next(&self, writer: &mut Writer) -> Result<()> {
-        if let Some(&Coming { key_hash, physical_offset, time }) = writer.coming.front() {
-            self.add(&mut writer.file, key_hash, physical_offset, time)?;
-            writer.coming.pop_front();
-        }
-        Ok(())
-    }
-
-    fn add(&self, last: &mut Option<Arc<IndexFile>>, key_hash: i32, offset: i64, time: i64) -> Result<()> {
-        match last {
-            Some(file) if !file.is_full() => file.put(key_hash, offset, time),
-            _ => {
-                let file = self.create(last.as_deref())?;
-                self.files.write().push(Arc::clone(&file));
-                last.insert(file).put(key_hash, offset, time)
-            }
-        }
+    /// Begin to index records. Whoever else wants to write waits until this is dropped.
+    pub fn writer(&self) -> IndexWriter<'_> {
+        IndexWriter { index: self, end: self.writer.lock() }
     }
 
     fn create(&self, previous: Option<&IndexFile>) -> Result<Arc<IndexFile>> {
@@ -335,6 +288,64 @@ impl IndexService {
         }
         *writer = Writer::new(files.last().cloned());
         result.and_then(|()| sync_directory(&self.dir))
+    }
+}
+
+/// Writes to the index, which it holds alone.
+pub struct IndexWriter<'a> {
+    index: &'a IndexService,
+    end: MutexGuard<'a, Writer>,
+}
+
+impl IndexWriter<'_> {
+    /// Index a record under all its keys. A record before the newest indexed one is taken for a repeat and
+    /// skipped. Entries may wait in memory for those that follow: call [`IndexWriter::settle`] after the last.
+    pub fn build<H: IntoIterator<Item = i32>>(&mut self, request: IndexRequest<H>) -> Result<()> {
+        let IndexRequest { physical_offset, store_timestamp, hashes } = request;
+        let newest = self.end.newest();
+        let is_possible = is_possible(store_timestamp, newest.map_or(0, |(_, time)| time));
+        let is_believed =
+            is_possible && mem::replace(&mut self.end.last_time, store_timestamp) <= store_timestamp;
+        let time = match newest {
+            Some((offset, _)) if physical_offset < offset => return Ok(()),
+            // The newest has this record's own time, from its other keys, or else its neighbour's.
+            Some((offset, time)) if physical_offset == offset || !is_believed => time,
+            _ => store_timestamp.max(0),
+        };
+        for key_hash in hashes {
+            if self.end.coming.len() == COMING_MAX {
+                self.enter_next()?;
+            }
+            self.end.expect(Coming { key_hash: absolute(key_hash), physical_offset, time });
+        }
+        Ok(())
+    }
+
+    /// Put what waits into the files, where queries find it. After an error the rest still waits.
+    pub fn settle(&mut self) -> Result<()> {
+        while !self.end.coming.is_empty() {
+            self.enter_next()?;
+        }
+        Ok(())
+    }
+
+    fn enter_next(&mut self) -> Result<()> {
+        if let Some(&Coming { key_hash, physical_offset, time }) = self.end.coming.front() {
+            self.add(key_hash, physical_offset, time)?;
+            self.end.coming.pop_front();
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, key_hash: i32, offset: i64, time: i64) -> Result<()> {
+        match &self.end.file {
+            Some(file) if !file.is_full() => file.put(key_hash, offset, time),
+            last => {
+                let file = self.index.create(last.as_deref())?;
+                self.index.files.write().push(Arc::clone(&file));
+                self.end.file.insert(file).put(key_hash, offset, time)
+            }
+        }
     }
 }
 

@@ -25,7 +25,7 @@ fn query(index: &IndexService, hash: i32) -> Vec<i64> {
 impl IndexService {
     /// Enters one key at once, without looking for a repeat.
     fn put(&self, key_hash: i32, physical_offset: i64, time: i64) -> Result<()> {
-        self.add(&mut self.writer.lock().file, absolute(key_hash), physical_offset, time)
+        self.writer().add(absolute(key_hash), physical_offset, time)
     }
 }
 
@@ -199,14 +199,14 @@ fn a_record_before_the_end_is_a_repeat() {
     let index = open(dir.path());
     let build = |physical_offset, hashes: &[i32]| {
         let hashes = hashes.iter().copied();
-        index.build(IndexRequest { physical_offset, store_timestamp: T0, hashes }).unwrap();
+        index.writer().build(IndexRequest { physical_offset, store_timestamp: T0, hashes }).unwrap();
     };
     build(0, &[1, 2]);
     build(500, &[1, 2, 3]);
     build(0, &[1]);
     build(499, &[1, 4]);
     build(600, &[]);
-    index.settle().unwrap();
+    index.writer().settle().unwrap();
     assert_eq!(query(&index, 1), [500, 0]);
     assert_eq!(query(&index, 2), [500, 0]);
     assert_eq!(query(&index, 3), [500]);
@@ -224,9 +224,12 @@ fn a_record_with_a_damaged_time_hides_no_other() {
             for number in 1..=25 {
                 let store_timestamp = if number == hurt { damaged } else { T0 + number * 1000 };
                 let hashes = [7, 17]; // of one slot
-                index.build(IndexRequest { physical_offset: number * 100, store_timestamp, hashes }).unwrap();
+                index
+                    .writer()
+                    .build(IndexRequest { physical_offset: number * 100, store_timestamp, hashes })
+                    .unwrap();
             }
-            index.settle().unwrap();
+            index.writer().settle().unwrap();
             let all: Vec<i64> = (1..=25).rev().map(|number| number * 100).collect();
             assert_eq!(query(&index, 7), all, "number {hurt} at {damaged}");
             for number in (1..=25).filter(|&number| number != hurt) {
@@ -245,21 +248,21 @@ fn entries_that_wait_are_found_in_order_once_they_are_settled_and_repeats_of_the
     let index = open(dir.path());
     let build = |number: i64| {
         let request = IndexRequest { physical_offset: number * 100, store_timestamp: T0, hashes: [7, 8, 9] };
-        index.build(request).unwrap();
+        index.writer().build(request).unwrap();
     };
     // More than wait at a time, and over the ends of files.
     for number in (1..=20).chain(3..20) {
         build(number);
     }
     assert!(query(&index, 7).len() < 20);
-    index.settle().unwrap();
+    index.writer().settle().unwrap();
     let all: Vec<i64> = (1..=20).rev().map(|number| number * 100).collect();
     for hash in [7, 8, 9] {
         assert_eq!(query(&index, hash), all);
     }
     build(21);
     index.truncate(500).unwrap();
-    index.settle().unwrap();
+    index.writer().settle().unwrap();
     assert_eq!(query(&index, 7), [400, 300, 200, 100]);
 }
 
@@ -269,9 +272,9 @@ fn a_clock_that_was_set_back_is_believed_from_the_second_record_on() {
     let index = open(dir.path());
     for (physical_offset, seconds) in [(100, 0), (200, 90), (300, 30), (400, 31)] {
         let store_timestamp = T0 + seconds * 1000;
-        index.build(IndexRequest { physical_offset, store_timestamp, hashes: [7] }).unwrap();
+        index.writer().build(IndexRequest { physical_offset, store_timestamp, hashes: [7] }).unwrap();
     }
-    index.settle().unwrap();
+    index.writer().settle().unwrap();
     assert_eq!(index.query(7, T0 + 31_000, T0 + 31_000, 64).unwrap(), [400]);
 }
 
@@ -280,8 +283,8 @@ fn a_record_that_is_indexed_again_keeps_the_time_it_had() {
     let dir = tempfile::tempdir().unwrap();
     let index = open(dir.path());
     put_many(&index, 3);
-    index.build(IndexRequest { physical_offset: 300, store_timestamp: 1, hashes: [7, 8] }).unwrap();
-    index.settle().unwrap();
+    index.writer().build(IndexRequest { physical_offset: 300, store_timestamp: 1, hashes: [7, 8] }).unwrap();
+    index.writer().settle().unwrap();
     assert_eq!(index.query(7, T0 + 1000, T0 + 3000, 64).unwrap(), [300, 300, 200, 100]);
     assert_eq!(index.query(8, T0 + 3000, T0 + 3000, 64).unwrap(), [300]);
 }
