@@ -38,7 +38,6 @@ pub mod queue;
 pub mod read;
 mod rebuild;
 pub mod recover;
-mod reindex;
 pub mod segment;
 mod signal;
 pub mod stats;

@@ -1,6 +1,5 @@
 //! The store: what opens, runs and closes together.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
@@ -98,7 +97,6 @@ impl Store {
             clean: last_stop == LastStop::Orderly,
             index_from: index_from.map(|offset| offset.max(0).cast_unsigned()),
             index_last,
-            recent: RefCell::default(),
         }
         .run()?;
         // Not before: a recovery from a crash of the machine that is cut short is still one from that.

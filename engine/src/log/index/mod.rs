@@ -298,6 +298,11 @@ pub struct IndexWriter<'a> {
 }
 
 impl IndexWriter<'_> {
+    /// Whether a record past this offset is indexed, so that all before it are taken for repeats.
+    pub fn has_newer_than(&self, physical_offset: i64) -> bool {
+        self.end.newest().is_some_and(|(newest, _)| physical_offset < newest)
+    }
+
     /// Index a record under all its keys. A record before the newest indexed one is taken for a repeat and
     /// skipped. Entries may wait in memory for those that follow: call [`IndexWriter::settle`] after the last.
     pub fn build<H: IntoIterator<Item = i32>>(&mut self, request: IndexRequest<H>) -> Result<()> {

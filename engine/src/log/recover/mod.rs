@@ -3,11 +3,12 @@
 //! The log is the truth. Its tail is checked record by record; what is derived from that tail is built
 //! again, and a queue that lacks something the log has is built again from where it stopped.
 
+mod behind;
 mod cut;
+mod queueing;
 mod scan;
 mod signs;
 
-use std::cell::RefCell;
 use std::time::Instant;
 
 pub use self::signs::find_intact;
@@ -17,7 +18,7 @@ use super::commit_log::CommitLog;
 use super::derived::Derived;
 use super::mend::belongs;
 use super::notes::{Level, Notes};
-use super::queue::{ConsumeQueue, RecentQueues, Unit};
+use super::queue::{ConsumeQueue, Unit};
 use super::rebuild::{Lacking, QueueKey, Rebuild};
 use crate::error::Result;
 use crate::message::{Found, look};
@@ -36,7 +37,6 @@ pub struct Recovery<'a> {
     pub index_from: Option<u64>,
     /// The last record that the index has; -1 when it has none.
     pub index_last: i64,
-    pub recent: RefCell<RecentQueues>,
 }
 
 impl Recovery<'_> {

@@ -1,17 +1,21 @@
 //! The walk over the log's records, and what follows from each.
 
+use std::ops::Range;
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 use std::thread;
 
 use super::Recovery;
+use super::behind::{Behind, each_record};
+use super::queueing::Queueing;
 use super::signs::{ends_in_zeros, is_damaged_blank, is_unused};
 use crate::error::Result;
 use crate::log::clock::is_far_ahead;
-use crate::log::derived::Taken;
+use crate::log::commit_log::CommitLog;
+use crate::log::derived;
+use crate::log::index::IndexWriter;
 use crate::log::notes::Level;
-use crate::log::queue::ConsumeQueue;
-use crate::log::rebuild::{Lacking, QueueKey, skip_unplaceable};
-use crate::log::reindex::Reindex;
+use crate::log::rebuild::Lacking;
 use crate::log::segment::Segment;
 use crate::message::{BadRecord, DispatchProperties, Found, PropertyCrc, Record, blank_head, look};
 
@@ -62,21 +66,36 @@ impl Recovery<'_> {
             }
             lacking.only_before(start);
         }
+        let (log, derived) = (self.log, self.derived);
+        let mut queueing = Queueing::new(log, derived, self.notes, queues_from, lacking);
         thread::scope(|scope| {
-            let mut reindex = Reindex::begin(scope, self.log, self.derived);
-            let tail = self.scan_records(start, queues_from, lacking, &mut reindex)?;
-            reindex.finish()?;
-            Ok(tail)
+            let mut queues = Behind::begin(scope, move |coming| {
+                coming
+                    .iter()
+                    .try_for_each(|stretch| each_record(log, stretch, |record| queueing.take(record)))
+            });
+            let mut index = derived
+                .index
+                .as_ref()
+                .map(|index| Behind::begin(scope, move |coming| index_records(log, index.writer(), coming)));
+            let tail = self.scan_records(start, |record| {
+                let offset = record.physical_offset().cast_unsigned();
+                let range = offset..offset + record.size() as u64;
+                // The index itself takes its last record again: after a crash some of its keys may be missing.
+                if let Some(index) = &mut index
+                    && !(self.clean && record.physical_offset() <= self.index_last)
+                {
+                    index.add(range.clone());
+                }
+                queues.add(range);
+            });
+            let done = queues.finish();
+            index.map_or(Ok(()), Behind::finish).and(done).and(tail)
         })
     }
 
-    fn scan_records(
-        &self,
-        start: u64,
-        queues_from: u64,
-        lacking: &mut Lacking,
-        reindex: &mut Reindex<'_>,
-    ) -> Result<Tail> {
+    /// Walk over the records from `start` on, and hand each one over that is in the log.
+    fn scan_records(&self, start: u64, mut hand_over: impl FnMut(&Record<'_>)) -> Result<Tail> {
         let mut tail = Tail { end: start, timestamps: [0; 2], records: 0, damage: None };
         let mut holding: Option<Arc<Segment>> = None;
         loop {
@@ -94,7 +113,7 @@ impl Recovery<'_> {
                     break;
                 }
                 Judged::Record(record) => {
-                    self.derive(&record, queues_from, lacking, reindex)?;
+                    hand_over(&record);
                     tail.count(&record);
                 }
                 Judged::Corrupt(record) if self.goes_on_after(segment, position + record.size() as u64) => {
@@ -110,7 +129,7 @@ impl Recovery<'_> {
                             record.queue_offset()
                         ),
                     );
-                    self.derive(&record, queues_from, lacking, reindex)?;
+                    hand_over(&record);
                     tail.count(&record);
                 }
                 Judged::Corrupt(_) => {
@@ -178,78 +197,18 @@ impl Recovery<'_> {
         position < segment.size()
             && matches!(self.judge(segment, position), Judged::Record(_) | Judged::Blank)
     }
+}
 
-    fn derive(
-        &self,
-        record: &Record<'_>,
-        queues_from: u64,
-        lacking: &mut Lacking,
-        reindex: &mut Reindex<'_>,
-    ) -> Result<()> {
-        let offset = record.physical_offset().cast_unsigned();
-        // The index itself takes its last record again: after a crash some of its keys may be missing.
-        let is_indexed = self.clean && record.physical_offset() <= self.index_last;
-        if self.derived.index.is_some() && !is_indexed {
-            reindex.add(offset..offset + record.size() as u64);
+/// Index records behind the scan.
+fn index_records(log: &CommitLog, mut writer: IndexWriter<'_>, coming: &Receiver<Range<u64>>) -> Result<()> {
+    for stretch in coming {
+        // After a kill the index has most of what is scanned.
+        if writer.has_newer_than(stretch.end.cast_signed()) {
+            continue;
         }
-        if offset < queues_from {
-            if record.transaction_type().is_consumable() {
-                self.check_queued(record, lacking);
-            }
-            return Ok(());
-        }
-        let properties = DispatchProperties::for_dispatch(record.properties());
-        let taken = self
-            .enqueue(record, &properties, queues_from, lacking)
-            .and_then(|()| self.derived.enqueue_light(&mut self.recent.borrow_mut(), record, &properties));
-        skip_unplaceable(taken, record, self.notes)
+        each_record(log, stretch, |record| {
+            derived::index(&mut writer, record, &DispatchProperties::for_dispatch(record.properties()))
+        })?;
     }
-
-    /// See whether a record that should be in its queue is.
-    fn check_queued(&self, record: &Record<'_>, lacking: &mut Lacking) {
-        let mut recent = self.recent.borrow_mut();
-        let queue = recent.find(&self.derived.queues, record.topic(), record.queue_id());
-        if queue.is_none_or(|queue| queue.max_offset() <= record.queue_offset()) {
-            let from = queue.map_or(0, |queue| queue.max_physical_offset().max(0));
-            lacking.note(QueueKey::of(record), from.cast_unsigned());
-        }
-    }
-
-    fn enqueue(
-        &self,
-        record: &Record<'_>,
-        properties: &DispatchProperties<'_>,
-        queues_from: u64,
-        lacking: &mut Lacking,
-    ) -> Result<()> {
-        if lacking.has(record.topic(), record.queue_id()) {
-            return Ok(());
-        }
-        let mut recent = self.recent.borrow_mut();
-        // A queue without units takes any number for its first.
-        let begins_at = match recent.find(&self.derived.queues, record.topic(), record.queue_id()) {
-            Some(queue) if queue.max_physical_offset() >= 0 => None,
-            empty => Some(empty.map_or(0, ConsumeQueue::max_offset)),
-        };
-        let may_have_expired = self.log.min_offset() > 0 && queues_from == self.log.min_offset();
-        if begins_at.is_some_and(|begin| begin != record.queue_offset()) && !may_have_expired {
-            // What comes before may be in the part that is not scanned. Or damage gave a message to another queue.
-            lacking.note(QueueKey::of(record), 0);
-            return Ok(());
-        }
-        let taken = self.derived.enqueue(&mut recent, record, properties)?;
-        match taken {
-            Taken::Yes => {}
-            Taken::Gap { .. } => {
-                let queue = self.derived.queues.get_or_create(record.topic(), record.queue_id())?;
-                lacking.note(QueueKey::of(record), queue.max_physical_offset().max(0).cast_unsigned());
-            }
-            // One of two messages has a wrong number; only the messages around them can tell which.
-            Taken::Conflict => {
-                self.derived.queues.get_or_create(record.topic(), record.queue_id())?.destroy()?;
-                lacking.note(QueueKey::of(record), 0);
-            }
-        }
-        Ok(())
-    }
+    writer.settle()
 }

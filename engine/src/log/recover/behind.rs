@@ -1,39 +1,37 @@
-//! The index follows recovery's scan on a thread of its own: finding and hashing keys is half of the work.
+//! Threads that follow recovery's scan: to derive queues and index from records costs more than to check them.
 
 use std::ops::Range;
 use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
-use super::commit_log::CommitLog;
-use super::derived::{self, Derived};
-use super::index::IndexWriter;
 use crate::error::{Error, Result};
-use crate::message::{DispatchProperties, Found, look};
+use crate::log::commit_log::CommitLog;
+use crate::message::{Found, Record, look};
 
 /// Records are handed over in stretches of about this many bytes.
 const STRETCH_BYTES: u64 = 4 << 20;
 const STRETCHES_MAX: usize = 16;
 
-/// The scan's end of the line.
-pub struct Reindex<'scope> {
+/// The scan's end of the line to a thread.
+pub struct Behind<'scope> {
     stretches: SyncSender<Range<u64>>,
     gathered: Range<u64>,
     thread: ScopedJoinHandle<'scope, Result<()>>,
 }
 
-impl<'scope> Reindex<'scope> {
-    pub fn begin<'env: 'scope>(
-        scope: &'scope Scope<'scope, 'env>,
-        log: &'env CommitLog,
-        derived: &'env Derived,
+impl<'scope> Behind<'scope> {
+    /// Start a thread that works on what is added.
+    pub fn begin(
+        scope: &'scope Scope<'scope, '_>,
+        work: impl FnOnce(&Receiver<Range<u64>>) -> Result<()> + Send + 'scope,
     ) -> Self {
         let (stretches, coming) = sync_channel(STRETCHES_MAX);
-        let thread = scope.spawn(move || follow(&coming, log, derived));
+        let thread = scope.spawn(move || work(&coming));
         Self { stretches, gathered: 0..0, thread }
     }
 
-    /// Have the record of these log offsets indexed, after all that were added before.
+    /// Have the record of these log offsets worked on, after all that were added before.
     pub fn add(&mut self, record: Range<u64>) {
         if self.gathered.end == record.start {
             self.gathered.end = record.end;
@@ -54,7 +52,7 @@ impl<'scope> Reindex<'scope> {
         }
     }
 
-    /// Wait until everything that was added is indexed.
+    /// Wait until everything that was added is done.
     pub fn finish(mut self) -> Result<()> {
         self.hand_over();
         drop(self.stretches);
@@ -62,14 +60,12 @@ impl<'scope> Reindex<'scope> {
     }
 }
 
-fn follow(coming: &Receiver<Range<u64>>, log: &CommitLog, derived: &Derived) -> Result<()> {
-    let Some(mut writer) = derived.index_writer() else { return Ok(()) };
-    coming.iter().try_for_each(|stretch| index(stretch, log, &mut writer))?;
-    writer.settle()
-}
-
-/// Index records that the scan has found to be whole; a stretch lies in one file.
-fn index(stretch: Range<u64>, log: &CommitLog, writer: &mut IndexWriter<'_>) -> Result<()> {
+/// Go through records that the scan has found to be whole; a stretch lies in one file.
+pub fn each_record(
+    log: &CommitLog,
+    stretch: Range<u64>,
+    mut work: impl FnMut(&Record<'_>) -> Result<()>,
+) -> Result<()> {
     let Some(segment) = log.segment_of(stretch.start) else { return Ok(()) };
     let (mut at, end) =
         ((stretch.start - segment.start()) as usize, (stretch.end - segment.start()) as usize);
@@ -77,7 +73,7 @@ fn index(stretch: Range<u64>, log: &CommitLog, writer: &mut IndexWriter<'_>) -> 
         let Ok(Found::Record(record)) = look(segment.bytes(at..end)) else {
             return Err(Error::damaged(segment.path(), format!("changed at {at} while it was read")));
         };
-        derived::index(writer, &record, &DispatchProperties::for_dispatch(record.properties()))?;
+        work(&record)?;
         at += record.size();
     }
     segment.map().check()
