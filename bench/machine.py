@@ -49,8 +49,8 @@ def busy() -> float:
 def back_memory() -> None:
     """Touch free memory once, so that a run meets pages that this machine really has.
 
-    The host of a virtual machine takes free memory back after seconds. To get it again costs ten times what the
-    kernel does with a new page, and whoever needs many pages would measure that.
+    The host of a virtual machine takes free memory back after seconds. To get it again costs ten times what
+    the kernel does with a new page, and whoever needs many pages would measure that.
     """
     free = int(_field("/proc/meminfo", "MemFree").split()[0]) << 10
     size = min(free * 3 // 4, BACKED_BYTES_MAX)

@@ -61,3 +61,14 @@ def test_the_clients_come_without_the_servers(tmp_path: Path) -> None:
     assert isinstance(modules, list)
     others = ("tailfin.broker.app", "tailfin.namesrv", "tailfin.store", "tailfin.cluster", "tailfin.testing")
     assert [name for name in modules if name.startswith(others)] == []
+
+
+@pytest.mark.parametrize("words", [["start"], ["topic", "list"]])
+def test_a_command_comes_without_the_others(words: list[str], tmp_path: Path) -> None:
+    modules = look(f"from tailfin.cli import parser; parser({words}).parse_args({words})", tmp_path)[
+        "modules"
+    ]
+
+    assert isinstance(modules, list)
+    assert f"tailfin.cli.{words[0]}" in modules
+    assert [name for name in modules if name.startswith(("tailfin.cli.pipeline", "tailfin.pipeline"))] == []

@@ -10,59 +10,66 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from types import ModuleType
 
-from tailfin.cli import broker, cluster, dlq, group, message, namesrv, offset, pipeline, start, topic
-from tailfin.cli.bench import create, e2e, limit_server, pull, send
-from tailfin.cli.store import dump, inspect, verify
 from tailfin.config.setting import ConfigError
 from tailfin.load import LoadFailed
 from tailfin.store import StoreError
 from tailfin.store.offline import NoStore
 from tailfin.wire.error import RemotingError
 
-COMMANDS: dict[str, ModuleType] = {"start": start, "namesrv": namesrv, "broker": broker}
+COMMANDS = {
+    "start": "start a whole RocketMQ here: name server and broker in one process, until Ctrl-C",
+    "namesrv": "run a name server until Ctrl-C",
+    "broker": "run a broker until Ctrl-C",
+}
 NOUNS = {
-    "topic": ("topics: list, show, create, update, delete", topic.VERBS),
-    "group": ("consumer groups: list, show, create, update, delete", group.VERBS),
-    "offset": ("how far groups are: lag, reset, skip, clone", offset.VERBS),
-    "message": ("messages: send, read, show, query, resend", message.VERBS),
-    "dlq": ("dead letters: list, show, resend", dlq.VERBS),
-    "cluster": ("brokers and name servers: list, show, config, update, writes", cluster.VERBS),
-    "pipeline": (
-        "pipelines on Spark: run, check, preview; archive, replay, dlq, trace, audit, lag",
-        pipeline.VERBS,
-    ),
-    "bench": (
-        "put load on a broker and tell how it fares",
-        {"send": send, "pull": pull, "e2e": e2e, "create": create, "limit-server": limit_server},
-    ),
-    "store": ("look into a store directory, read-only", {"inspect": inspect, "verify": verify, "dump": dump}),
+    "topic": "topics: list, show, create, update, delete",
+    "group": "consumer groups: list, show, create, update, delete",
+    "offset": "how far groups are: lag, reset, skip, clone",
+    "message": "messages: send, read, show, query, resend",
+    "dlq": "dead letters: list, show, resend",
+    "cluster": "brokers and name servers: list, show, config, update, writes",
+    "pipeline": "pipelines on Spark: run, check, preview; archive, replay, dlq, trace, audit, lag",
+    "bench": "put load on a broker and tell how it fares",
+    "store": "look into a store directory, read-only",
 }
 
 
-def parser() -> argparse.ArgumentParser:
-    """Build the parser of all commands."""
+def module_of(word: str) -> ModuleType:
+    """Return a command's module, or the package of a noun, whose VERBS has a module for each of its verbs."""
+    return import_module(f"tailfin.cli.{word}")
+
+
+def parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    """Build the parser for a command line. Only what it names is imported: to start should take no time."""
     top = argparse.ArgumentParser(prog="tailfin", description="RocketMQ in Python.")
     nouns = top.add_subparsers(dest="noun", required=True, metavar="COMMAND")
-    for command, module in COMMANDS.items():
-        _add(nouns, command, module)
-    for noun, (help_text, verbs) in NOUNS.items():
-        words = nouns.add_parser(noun, help=help_text, description=f"{help_text[0].upper()}{help_text[1:]}.")
-        below = words.add_subparsers(dest="verb", required=True, metavar="VERB")
-        for verb, module in verbs.items():
-            _add(below, verb, module)
+    for command, help_text in COMMANDS.items():
+        if command in words:
+            _add(nouns, command, module_of(command), help_text)
+        else:
+            nouns.add_parser(command, help=help_text)
+    for noun, help_text in NOUNS.items():
+        found = nouns.add_parser(noun, help=help_text, description=f"{help_text[0].upper()}{help_text[1:]}.")
+        if noun in words:
+            below = found.add_subparsers(dest="verb", required=True, metavar="VERB")
+            for verb, module in module_of(noun).VERBS.items():
+                _add(below, verb, module, (module.__doc__ or "").splitlines()[0])
     return top
 
 
 def _add(
-    parsers: "argparse._SubParsersAction[argparse.ArgumentParser]", word: str, module: ModuleType
+    parsers: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    word: str,
+    module: ModuleType,
+    help_text: str,
 ) -> None:
-    text = module.__doc__ or ""
     found = parsers.add_parser(
         word,
-        help=text.splitlines()[0],
-        description=text,
+        help=help_text,
+        description=module.__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     module.arguments(found)
@@ -71,7 +78,8 @@ def _add(
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code."""
-    args = parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    args = parser(words).parse_args(words)
     try:
         code: int = args.run(args)
         sys.stdout.flush()

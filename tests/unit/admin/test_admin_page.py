@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from tailfin.admin.blocking import AdminClient
-from tailfin.cli import NOUNS
+from tailfin.cli import NOUNS, module_of
 
 PAGE = Path(__file__).parents[3] / "docs/admin.md"
 ROWS = [line.split("|")[1:-1] for line in PAGE.read_text().splitlines() if line.startswith("| ")][1:]
@@ -20,9 +20,9 @@ def test_the_commands_of_the_page_exist() -> None:
         for noun, verb in (words.split()[:2] for words in quoted(commands) if " " in words):
             if noun in NOUNS:
                 named.add((noun, verb))
-    assert named <= {(noun, verb) for noun, (_, verbs) in NOUNS.items() for verb in verbs}
+    assert named <= {(noun, verb) for noun in NOUNS for verb in module_of(noun).VERBS}
     ours = ("topic", "group", "offset", "message", "dlq", "cluster")
-    assert named == {(noun, verb) for noun in ours for verb in NOUNS[noun][1]}
+    assert named == {(noun, verb) for noun in ours for verb in module_of(noun).VERBS}
 
 
 def test_the_methods_of_the_page_exist() -> None:
