@@ -282,8 +282,8 @@ impl CommitLog {
     fn pages_for(&self, window: u64) -> Pages {
         match self.config.flush_mode {
             FlushMode::Sync => Pages::Single,
-            FlushMode::Async if window > PREPARE_BYTES_MIN => Pages::Most,
-            FlushMode::Async => Pages::Some,
+            FlushMode::Async if window > PREPARE_BYTES_MIN => Pages::Huge,
+            FlushMode::Async => Pages::Joined,
         }
     }
 

@@ -21,20 +21,20 @@ const ALLOCATE_STEP_BYTES: u64 = 2 << 20;
 /// How many pages the kernel is to join, where it can: a sync of one changed byte writes all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pages {
-    /// None, as far as we can have it: they come by single faults.
+    /// None: they come by single faults.
     Single,
-    Some,
+    Joined,
     /// So many that one entry of the page table maps them all.
-    Most,
+    Huge,
 }
 
 impl Pages {
-    /// The kernel joins the pages of one write.
-    fn write_bytes(self) -> usize {
+    /// The kernel joins the pages of one write. Nothing is written for those that come by faults.
+    fn write_bytes(self) -> Option<usize> {
         match self {
-            Self::Single => 4 << 10,
-            Self::Some => 256 << 10,
-            Self::Most => 2 << 20,
+            Self::Single => None,
+            Self::Joined => Some(256 << 10),
+            Self::Huge => Some(2 << 20),
         }
     }
 }
@@ -185,8 +185,8 @@ impl Segment {
                 .map_err(|source| Error::io("allocate space for", &self.path, source))?,
             Err(source) => return Err(Error::io("allocate space for", &self.path, source)),
         };
-        if pages != Pages::Single {
-            write_zeros(file, from..end, pages.write_bytes())
+        if let Some(step) = pages.write_bytes() {
+            write_zeros(file, from..end, step)
                 .map_err(|source| Error::io("write zeros to", &self.path, source))?;
         }
         // Only now: nobody writes to the new space before.
@@ -272,7 +272,7 @@ fn erase(file: &File, offset: u64, len: u64) -> io::Result<()> {
     if unsafe { libc::fallocate(file.as_raw_fd(), mode, offset.cast_signed(), len.cast_signed()) } == 0 {
         return Ok(());
     }
-    write_zeros(file, offset..offset + len, Pages::Some.write_bytes())
+    write_zeros(file, offset..offset + len, 1 << 20)
 }
 
 /// Write zeros, to each multiple of `step` at most with one call.
@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn new_space_begins_where_the_writer_may_have_been_and_holds_zeros() {
-        for pages in [Pages::Single, Pages::Some, Pages::Most] {
+        for pages in [Pages::Single, Pages::Joined, Pages::Huge] {
             let dir = tempfile::tempdir().unwrap();
             let segment = segment(dir.path());
             segment.ensure_allocated(1, pages).unwrap();
@@ -342,7 +342,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let segment = segment(dir.path());
         segment.seal();
-        let refused = segment.ensure_allocated(1, Pages::Most).unwrap_err();
+        let refused = segment.ensure_allocated(1, Pages::Huge).unwrap_err();
         assert!(refused.to_string().contains("closed for writing"));
         assert!(!segment.is_allocated(1));
     }
