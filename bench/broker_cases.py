@@ -31,8 +31,13 @@ def camel(name: str) -> str:
 
 
 def measured(broker: Broker, bench: str, **options: Any) -> Figures:  # noqa: ANN401  # of any type
-    """Carry out one run and return its figures under a name."""
+    """Carry out one run, on memory that the machine has, and return its figures under a name."""
     machine.back_memory()
+    return undisturbed(broker, bench, **options)
+
+
+def undisturbed(broker: Broker, bench: str, **options: Any) -> Figures:  # noqa: ANN401  # of any type
+    """Carry out one run on memory as it is: while the host takes touched memory back, everything waits."""
     wanted = LoadOptions(address=broker.address, **{"topic": "Bench", "queues": QUEUES, **options})
     figures = load.run(wanted, pid=broker.pid)
     received = figures.pop("received", None)
@@ -52,30 +57,33 @@ def on_each_side(
     measure: Measure,
     settings: Settings | None = None,
     others: dict[str, Side] | None = None,
+    *,
+    many_pages: bool = True,
 ) -> None:
     """Start a broker of each side in turn, warm it up, and measure."""
 
     def turn(side: str) -> list[Figures]:
         with brokers.running(side, session.data / side, settings) as broker:
-            prepare(session, broker)
+            prepare(session, broker, many_pages=many_pages)
             return measure(broker)
 
     turns = turns_of(turn, names) | (others or {})
-    session.alternate(case.name, turns, clean=(*names, "disk"))
+    session.alternate(case.name, turns, clean=(*names, "disk"), many_pages=many_pages)
 
 
 def turns_of(turn: Callable[[str], list[Figures]], names: tuple[str, ...]) -> dict[str, Side]:
     return {side: functools.partial(turn, side) for side in names}
 
 
-def prepare(session: Session, broker: Broker) -> None:
+def prepare(session: Session, broker: Broker, *, many_pages: bool) -> None:
     """Wait until the broker serves, make the topic, and let it run warm."""
     broker.wait_for_first_send()
     if broker.side != "limit":
         topics.create(broker.address, "Bench", QUEUES)
         topics.create(broker.address, "WarmUp", QUEUES)
     seconds = session.amount(WARM_UP_SECONDS if broker.side == "official" else 2, 1)
-    measured(broker, "warm-up", mode="send", topic="WarmUp", duration=seconds)
+    run = measured if many_pages else undisturbed
+    run(broker, "warm-up", mode="send", topic="WarmUp", duration=seconds)
 
 
 def send(session: Session, case: Case) -> None:
@@ -136,9 +144,9 @@ def end_to_end(session: Session, case: Case) -> None:
 
     def measure(broker: Broker) -> list[Figures]:
         common = {"mode": "e2e", "connections": 1, "in_flight": 4096, "duration": seconds, "warm_up": warm_up}
-        return [measured(broker, f"e2e-{rate}", rate=float(rate), **common) for rate in (1_000, 10_000)]
+        return [undisturbed(broker, f"e2e-{rate}", rate=float(rate), **common) for rate in (1_000, 10_000)]
 
-    on_each_side(session, case, PAIR, measure)
+    on_each_side(session, case, PAIR, measure, many_pages=False)
 
 
 def sync_flush(session: Session, case: Case) -> None:

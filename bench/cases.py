@@ -55,14 +55,17 @@ class Session:
             words += [f"--{name.replace('_', '-')}", str(value)]
         return words
 
-    def alternate(self, case: str, turns: dict[str, Side], clean: tuple[str, ...] = ()) -> None:
+    def alternate(
+        self, case: str, turns: dict[str, Side], clean: tuple[str, ...] = (), *, many_pages: bool = True
+    ) -> None:
         """Let the sides take turns, round after round, each round beginning with another side."""
         order = list(turns)
         for turn in range(self.rounds):
             for at in range(len(order)):
                 name = order[(turn + at) % len(order)]
                 self.progress(f"{case}: {name}, round {turn + 1} of {self.rounds}")
-                machine.back_memory()
+                if many_pages:
+                    machine.back_memory()
                 try:
                     for figures in turns[name]():
                         self.record(case, name, turn + 1, figures)
