@@ -1121,8 +1121,6 @@ class Reader:
     @property
     def finished(self) -> bool:
         """Whether everything before `until` was pulled and taken."""
-    def set_commit(self, offset: int | None) -> None:
-        """Let the pulls to come tell the broker that the group has consumed up to `offset`."""
     @property
     def trouble(self) -> tuple[int, str, int] | None:
         """Why it stopped: code, remark, and where the broker would go on, or else where it stands.

@@ -2,6 +2,9 @@
 
 import time
 from collections.abc import Callable
+from typing import TypeVar
+
+Value = TypeVar("Value")
 
 
 def wait_until(condition: Callable[[], bool], what: str, seconds: float = 20) -> None:
@@ -9,4 +12,12 @@ def wait_until(condition: Callable[[], bool], what: str, seconds: float = 20) ->
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"waited {seconds} s for {what}"
+        time.sleep(0.005)
+
+
+def wait_equal(look: Callable[[], Value], wanted: Value, what: str, seconds: float = 20) -> None:
+    """Wait until something is as wanted; fail with what it was last when it is not in time."""
+    deadline = time.monotonic() + seconds
+    while (found := look()) != wanted:
+        assert time.monotonic() < deadline, f"waited {seconds} s for {what} to be {wanted}, it is {found}"
         time.sleep(0.005)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tailfin
-from tests.crash.waiting import wait_until
+from tests.crash.waiting import wait_equal, wait_until
 from tests.interop.clients.scenario_checks import assert_in_order, assert_same
 from tests.interop.python_client import scenes
 from tests.interop.python_client.conftest import MakeTopic
@@ -144,6 +144,22 @@ def test_nothing_is_read_again_after_a_clean_stop(style: Style, make_topic: Make
     with style.push(group, both, subscribe={topic: "*"}):
         messages += fill(style, topic, 20, begin=200)
         assert_same(both.wait(220), map(sent, messages))
+
+
+def test_a_broker_that_forgot_an_offset_is_told_again(style: Style, make_topic: MakeTopic) -> None:
+    topic, group = make_topic("forgotten", 1), fresh("group")
+    ledger = Ledger()
+    fill(style, topic, 10)
+    with (
+        style.push(group, ledger, subscribe={topic: "*"}, consume_from="first"),
+        style.pull(group) as operator,
+    ):
+        (queue,) = operator.queues(topic)
+        wait_equal(lambda: operator.committed(queue), 10, "the group's offset")
+        # As after a kill of a broker that had not yet written the last offsets into its file.
+        operator.commit(queue, 3)
+        wait_equal(lambda: operator.committed(queue), 10, "the group's offset, told once more")
+    assert len(ledger.messages) == 10
 
 
 def test_polls_commits_and_goes_on(style: Style, make_topic: MakeTopic) -> None:

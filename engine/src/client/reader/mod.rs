@@ -33,7 +33,6 @@ const LITE_PULL_MESSAGE: i32 = 361;
 
 /// Bits of a pull's system flag.
 mod flag {
-    pub const COMMIT_OFFSET: i64 = 1;
     pub const SUSPEND: i64 = 2;
     pub const SUBSCRIPTION: i64 = 4;
     pub const LITE: i64 = 16;
@@ -180,8 +179,7 @@ impl Reader {
         let config = &self.config;
         let suspend_ms = config.suspend.as_millis() as i64;
         let bit = |is_set: bool, bit: i64| if is_set { bit } else { 0 };
-        let sys_flag = bit(pull.commit.is_some(), flag::COMMIT_OFFSET)
-            | bit(suspend_ms > 0, flag::SUSPEND)
+        let sys_flag = bit(suspend_ms > 0, flag::SUSPEND)
             | bit(config.filter.is_sent, flag::SUBSCRIPTION)
             | bit(config.is_lite, flag::LITE);
         let mut fields = Vec::with_capacity(13);
@@ -192,7 +190,7 @@ impl Reader {
             ("queueOffset", pull.offset.into()),
             ("maxMsgNums", i64::from(config.batch).min(config.until.saturating_sub(pull.offset)).into()),
             ("sysFlag", sys_flag.into()),
-            ("commitOffset", pull.commit.unwrap_or(0).into()),
+            ("commitOffset", 0.into()),
             ("suspendTimeoutMillis", suspend_ms.into()),
             ("subVersion", config.filter.version.into()),
             ("expressionType", config.filter.kind.as_str().into()),

@@ -15,7 +15,6 @@ use crate::client::received::Received;
 pub struct Pull {
     pub address: Arc<str>,
     pub offset: i64,
-    pub commit: Option<i64>,
     /// Which of the reader's runs it belongs to; the answer to one of an earlier run is ignored.
     pub run: u64,
 }
@@ -33,7 +32,6 @@ pub struct State {
     address: Arc<str>,
     offset: i64,
     until: i64,
-    commit: Option<i64>,
     run: u64,
     is_under_way: bool,
     mode: Mode,
@@ -59,7 +57,6 @@ impl State {
             address,
             offset,
             until,
-            commit: None,
             run: 0,
             is_under_way: false,
             mode: Mode::Paused,
@@ -79,7 +76,7 @@ impl State {
             return None;
         }
         self.is_under_way = true;
-        Some(Pull { address: self.address.clone(), offset: self.offset, commit: self.commit, run: self.run })
+        Some(Pull { address: self.address.clone(), offset: self.offset, run: self.run })
     }
 
     /// Keep what a pull brought; false when nobody waits for it any more.
@@ -201,10 +198,6 @@ impl State {
         self.release(Amount { messages: self.ready.len(), bytes });
         self.ready.clear();
         while self.collect().is_some() {}
-    }
-
-    pub fn set_commit(&mut self, commit: Option<i64>) {
-        self.commit = commit;
     }
 
     pub fn is_closed(&self) -> bool {

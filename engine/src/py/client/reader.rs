@@ -203,11 +203,6 @@ impl Reader {
         self.reader.state().is_finished()
     }
 
-    /// Let the pulls to come tell the broker that the group has consumed up to `offset`.
-    fn set_commit(&self, offset: Option<i64>) {
-        self.reader.state().set_commit(offset);
-    }
-
     /// Why it stopped: code, remark, and where the broker would go on.
     #[getter]
     fn trouble(&self) -> Option<(i32, String, i64)> {

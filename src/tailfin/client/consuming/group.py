@@ -144,7 +144,9 @@ class Group:
         await self.network.beat()
         await self._check_filters()
         if self._auto_commit:
-            self.every(self.settings.commit_interval, self.readings.commit)
+            is_remote = isinstance(self.store, RemoteOffsets)
+            commit = self.readings.commit_everything if is_remote else self.readings.commit
+            self.every(self.settings.commit_interval, commit)
         self._tasks.append(asyncio.create_task(self._keep_locks()))
 
     async def share_queues(self) -> None:

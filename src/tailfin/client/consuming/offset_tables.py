@@ -29,6 +29,10 @@ class OffsetTable:
         self._offsets.pop(queue, None)
         self._told.pop(queue, None)
 
+    def everything(self) -> dict[Queue, int]:
+        """Return all offsets, told or not."""
+        return dict(self._offsets)
+
     def untold(self) -> dict[Queue, int]:
         """Return what changed since it was last told."""
         return {queue: offset for queue, offset in self._offsets.items() if self._told.get(queue) != offset}

@@ -139,9 +139,13 @@ class Readings:
 
     async def commit(self) -> None:
         """Store what is done and not stored yet."""
-        for queue, offset in self.progress().items():
-            self.offsets.advance(queue, offset)
+        self._note_progress()
         await self.store_offsets()
+
+    async def commit_everything(self) -> None:
+        """Store what is done, also if it was stored before: a killed broker forgets its last seconds."""
+        self._note_progress()
+        self.offsets.told(await self._store.store(self.offsets.everything()))
 
     async def store_offsets(self) -> None:
         """Store noted offsets that are not stored yet."""
@@ -186,6 +190,10 @@ class Readings:
             await self._locks.give_back({**self._leaving, **self._readings})
         self._readings.clear()
         self._leaving.clear()
+
+    def _note_progress(self) -> None:
+        for queue, offset in self.progress().items():
+            self.offsets.advance(queue, offset)
 
     async def _add(self, queue: Queue) -> None:
         retry = queue.topic.startswith(names.RETRY_PREFIX)

@@ -53,6 +53,7 @@ final class PushScenarios {
         String topic = scene.topic("orderly", 4);
         List<Map<String, Object>> sent = scene.fill(topic, 0, 100);
         Map<String, Seen.Ledger> ledgers = new LinkedHashMap<>();
+        Map<String, DefaultMQPushConsumer> members = new LinkedHashMap<>();
         Map<String, Integer> busy = new ConcurrentHashMap<>();
         Set<String> overlaps = ConcurrentHashMap.newKeySet();
         for (String member : List.of("one", "two")) {
@@ -69,8 +70,10 @@ final class PushScenarios {
                 return ConsumeOrderlyStatus.SUCCESS;
             });
             consumer.start();
+            members.put(member, consumer);
         }
         Scene.until(() -> distinct(ledgers) >= 100);
+        Scene.until(() -> RebalanceScenarios.settled(topic, 4 * scene.brokers().size(), members));
         sent.addAll(scene.fill(topic, 100, 100));
         Scene.until(() -> distinct(ledgers) >= 200);
         saw.put("sent", sent);

@@ -36,6 +36,7 @@ final class RebalanceScenarios {
             }
         });
         sender.start();
+        int queues = QUEUES * scene.brokers().size();
         List<Object> stages = new ArrayList<>();
         Map<String, DefaultMQPushConsumer> members = new LinkedHashMap<>();
         for (String change : List.of("+one", "+two", "+three", "-one", "-three", "+four", "-two")) {
@@ -45,8 +46,8 @@ final class RebalanceScenarios {
             } else {
                 members.remove(member).shutdown();
             }
-            Scene.until(() -> settled(scene, topic, members));
-            stages.add(Map.of("change", change, "queues", QUEUES * scene.brokers().size(), "assigned", assigned(topic, members)));
+            Scene.until(() -> settled(topic, queues, members));
+            stages.add(Map.of("change", change, "queues", queues, "assigned", assigned(topic, members)));
         }
         stop.set(true);
         sender.join();
@@ -75,9 +76,8 @@ final class RebalanceScenarios {
     }
 
     /** Whether every queue has one owner and no member waits for its share. */
-    private static boolean settled(Scene scene, String topic, Map<String, DefaultMQPushConsumer> members) {
+    static boolean settled(String topic, int queues, Map<String, DefaultMQPushConsumer> members) {
         Map<String, List<String>> assigned = assigned(topic, members);
-        int queues = QUEUES * scene.brokers().size();
         long owned = assigned.values().stream().mapToLong(List::size).sum();
         long distinct = assigned.values().stream().flatMap(List::stream).distinct().count();
         int share = queues / members.size();
