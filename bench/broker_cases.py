@@ -33,11 +33,16 @@ def camel(name: str) -> str:
 def measured(broker: Broker, bench: str, **options: Any) -> Figures:  # noqa: ANN401  # of any type
     """Carry out one run, on memory that the machine has, and return its figures under a name."""
     machine.back_memory()
-    return undisturbed(broker, bench, **options)
+    return _run(broker, bench, **options)
 
 
 def undisturbed(broker: Broker, bench: str, **options: Any) -> Figures:  # noqa: ANN401  # of any type
     """Carry out one run on memory as it is: while the host takes touched memory back, everything waits."""
+    machine.wait_quiet()
+    return _run(broker, bench, **options)
+
+
+def _run(broker: Broker, bench: str, **options: Any) -> Figures:  # noqa: ANN401  # of any type
     wanted = LoadOptions(address=broker.address, **{"topic": "Bench", "queues": QUEUES, **options})
     figures = load.run(wanted, pid=broker.pid)
     received = figures.pop("received", None)

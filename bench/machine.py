@@ -7,10 +7,13 @@ import os
 import platform
 import re
 import subprocess
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 BACKED_BYTES_MAX = 10 << 30
+QUIET_SHARE = 0.1
+QUIET_TRIES = 30
 MADV_POPULATE_WRITE = 23  # Python has no name for it
 
 
@@ -57,6 +60,28 @@ def back_memory() -> None:
     with mmap.mmap(-1, size) as memory, contextlib.suppress(OSError):  # of kernels that do not know it
         memory.madvise(mmap.MADV_HUGEPAGE)
         memory.madvise(MADV_POPULATE_WRITE)
+
+
+def wait_quiet() -> None:
+    """Wait until the kernel has tidied up after earlier runs, for a minute at most.
+
+    It writes their files out and gives their memory back to the host for many seconds, and a message that
+    comes when both cores are at that is late, whoever serves it.
+    """
+    os.sync()
+    for _ in range(QUIET_TRIES):
+        before = _processor_ticks()
+        time.sleep(2)
+        passed = [after - at_first for after, at_first in zip(_processor_ticks(), before, strict=True)]
+        _user, _nice, _system, idle, io_wait, *_ = passed
+        if idle + io_wait > (1 - QUIET_SHARE) * sum(passed):
+            return
+
+
+def _processor_ticks() -> list[int]:
+    """Return what all cores did so far, by kind."""
+    first, *_ = Path("/proc/stat").read_text().splitlines()
+    return [int(each) for each in first.split()[1:9]]
 
 
 def _java() -> str:

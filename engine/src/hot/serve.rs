@@ -51,7 +51,7 @@ impl Hot for HotPath {
     }
 
     fn after_answers(&self) {
-        self.store.wake_dispatcher();
+        self.store.dispatch_soon();
     }
 
     fn release(&self) {

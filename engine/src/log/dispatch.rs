@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering, fence};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
+
 use super::arrivals::Arrivals;
 use super::commit_log::CommitLog;
 use super::config::FlushMode;
@@ -22,6 +24,8 @@ use crate::message::{DispatchProperties, Found, Record, look};
 
 /// Readers are woken at the latest after this much of the log.
 const STRETCH_BYTES: u64 = 256 * 1024;
+/// To dispatch this much takes a writer less time than to wake the dispatch thread.
+const AT_ONCE_BYTES: u64 = 4 * 1024;
 /// Dispatch is this far behind only when it cannot go on.
 const CATCH_UP_MAX: Duration = Duration::from_secs(1);
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
@@ -42,6 +46,8 @@ pub struct Dispatcher {
     flags: Arc<Flags>,
     pub(super) arrivals: Arrivals,
     watcher: Arc<Watcher>,
+    /// Held by whoever dispatches: the dispatch thread, or a writer for the little it wrote.
+    turn: Mutex<RecentQueues>,
     /// Raised when the log grew or more of it was confirmed.
     pub(super) signal: Arc<Signal>,
     /// Everything before it is in its queue and index.
@@ -68,6 +74,7 @@ impl Dispatcher {
             flags,
             arrivals: Arrivals::default(),
             watcher,
+            turn: Mutex::default(),
             signal,
             position: AtomicU64::new(0),
             timestamp: AtomicI64::new(0),
@@ -137,19 +144,21 @@ impl Dispatcher {
 
     /// The dispatch thread. On stop it first works off what is there.
     pub fn run(&self, stop: &AtomicBool) {
-        let mut recent = RecentQueues::default();
         let mut index_tried = Instant::now();
         loop {
+            let mut recent = self.turn.lock();
             if self.index_stands() && index_tried.elapsed() >= RETRY_PAUSE {
                 self.index_again();
                 index_tried = Instant::now();
             }
-            match self.advance(&mut recent) {
+            let advanced = self.advance(&mut recent);
+            if stop.load(Ordering::Acquire) && !matches!(advanced, Ok(Advance::Moved)) {
+                self.index_again();
+                return;
+            }
+            drop(recent);
+            match advanced {
                 Ok(Advance::Moved) => {}
-                Ok(Advance::Stands { .. }) | Err(_) if stop.load(Ordering::Acquire) => {
-                    self.index_again();
-                    return;
-                }
                 Ok(Advance::Stands { confirmed }) => self.idle(confirmed, stop),
                 Err(error) => {
                     if self.flags.raise(Flag::QueueError) {
@@ -166,6 +175,20 @@ impl Dispatcher {
                 }
             }
         }
+    }
+
+    /// Have what was written dispatched: right here if it is little and nobody is at it, or else by the thread.
+    pub fn dispatch_soon(&self) {
+        if self.behind() > AT_ONCE_BYTES || !self.dispatch_at_once() {
+            self.signal.raise();
+        }
+    }
+
+    /// Dispatch on the caller's thread, unless another one does; says whether nothing is left.
+    fn dispatch_at_once(&self) -> bool {
+        let Some(mut recent) = self.turn.try_lock() else { return false };
+        // The thread meets an error again, and tells it.
+        self.advance(&mut recent).is_ok() && self.behind() == 0
     }
 
     /// Sleep until more is confirmed.
@@ -331,7 +354,7 @@ impl Dispatcher {
         }
     }
 
-    /// Index what had to wait.
+    /// Index what had to wait. Only for the holder of the turn.
     fn index_again(&self) {
         if !self.index_stands() {
             return;

@@ -20,8 +20,8 @@ impl Store {
     /// Store several units, each as `put_batch` would, and none waiting for the disk: with sync flush a unit is
     /// safe once [`flushed`](super::watch::Watch::flushed) has passed its end.
     ///
-    /// The dispatcher may sleep on: call [`Store::wake_dispatcher`] soon. To wake a thread takes longer than to
-    /// store a message, so whoever waits for an answer had better get it first.
+    /// They are not dispatched: call [`Store::dispatch_soon`] then. That takes longer than to store a message, so
+    /// whoever waits for an answer had better get it first.
     pub fn put_many(&self, units: &[&[Draft<'_>]]) -> Vec<Result<Placed, Refusal>> {
         let began = coarse();
         let results = match self.gates().and_then(|()| self.make_way()) {
@@ -79,9 +79,9 @@ impl Store {
     }
 
     /// Let what was put be dispatched.
-    pub fn wake_dispatcher(&self) {
+    pub fn dispatch_soon(&self) {
         if self.wakes_dispatcher() {
-            self.dispatcher.signal.raise();
+            self.dispatcher.dispatch_soon();
         }
     }
 

@@ -61,7 +61,7 @@ pub enum Appended {
 
 /// One queue of one topic.
 ///
-/// One thread appends, one writes out and syncs, any number read.
+/// One thread at a time appends, one writes out and syncs, any number read.
 #[derive(Debug)]
 pub struct ConsumeQueue {
     topic: Arc<str>,

@@ -22,7 +22,7 @@ use crate::log::notes::Notes;
 /// An appender that finds this much in memory writes it out first.
 pub(super) const TAIL_BYTES: usize = 64 * 1024;
 
-/// One thread appends, one writes out, any number read. Locks are taken in the order of the fields.
+/// One thread at a time appends, one writes out, any number read. Locks are taken in the order of the fields.
 #[derive(Debug)]
 pub(super) struct Tape {
     dir: Box<Path>,

@@ -1,4 +1,6 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
@@ -15,7 +17,7 @@ fn each_unit_gets_its_own_place_or_its_own_refusal() {
     let (too_long, no_topic) = (draft("A", &long), draft("", b"x"));
     let pair = [b, draft("B", b"b2")];
     let results = store.put_many(&[&[a], &[too_long], &pair, &[], &[no_topic], &[c]]);
-    store.wake_dispatcher();
+    store.dispatch_soon();
     let places: Vec<_> =
         results.iter().map(|result| result.as_ref().map(|placed| placed.queue_offset)).collect();
     let statuses: Vec<_> = places.into_iter().map(|place| place.map_err(|refusal| refusal.status)).collect();
@@ -34,12 +36,39 @@ fn a_closed_store_refuses_all_units() {
     store.close().unwrap();
     let message = draft("A", b"a");
     let results = store.put_many(&[&[message], &[message]]);
-    store.wake_dispatcher();
+    store.dispatch_soon();
     assert!(
         results
             .iter()
             .all(|result| result.as_ref().is_err_and(|no| no.status == PutStatus::ServiceNotAvailable))
     );
+}
+
+#[test]
+fn what_several_writers_have_dispatched_soon_becomes_consumable_in_order() {
+    let (writers, each) = (4, 500);
+    let dir = directory();
+    let store = open(dir.path());
+    thread::scope(|scope| {
+        for writer in 0..writers {
+            let store = &store;
+            scope.spawn(move || {
+                for number in 0..each {
+                    let body = format!("{writer} {number:03}");
+                    store.put_many(&[&[draft("A", body.as_bytes())]])[0].as_ref().unwrap();
+                    store.dispatch_soon();
+                }
+            });
+        }
+    });
+    let deadline = Instant::now() + Duration::from_secs(20);
+    assert!(store.wait_for(b"A", 0, writers * each - 1, deadline), "nobody dispatched the last of them");
+    let bodies = bodies_of(&store, "A", 0);
+    for writer in 0..writers {
+        let prefix = format!("{writer} ").into_bytes();
+        let own: Vec<_> = bodies.iter().filter(|body| body.starts_with(&prefix)).collect();
+        assert!(own.len() as i64 == each && own.is_sorted());
+    }
 }
 
 /// Topic, queue, offset and tags of an arrival.
