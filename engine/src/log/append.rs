@@ -10,7 +10,7 @@ use parking_lot::MutexGuard;
 use super::clock::{coarse_now_ms, now_ms};
 use super::commit_log::CommitLog;
 use super::notes::Level;
-use super::queue::{ConsumeQueue, QueueTable, RecentQueues};
+use super::queue::{ConsumeQueue, QueueTable, RecentQueues, User};
 use super::segment::Segment;
 use crate::error::Error;
 use crate::message::layout::END_FILE_MIN_BLANK;
@@ -119,6 +119,13 @@ impl Appender<'_> {
     /// Append one record.
     pub fn append(&mut self, message: &Prepared<'_>, queue: &ConsumeQueue) -> Result<Placed, AppendFailure> {
         self.append_batch(slice::from_ref(message), queue)
+    }
+
+    /// Say to which queues will be appended.
+    pub fn announce<'q>(&self, queues: impl IntoIterator<Item = (&'q [u8], i32)>) {
+        if self.writer.recent.has_many() {
+            self.writer.recent.prefetch(User::Writer, queues);
+        }
     }
 
     /// Append records as one unit to a queue, which is made if there is none.

@@ -15,7 +15,7 @@ use super::derived::{self, Derived, Taken};
 use super::flags::{Flag, Flags};
 use super::index::IndexWriter;
 use super::notes::Level;
-use super::queue::RecentQueues;
+use super::queue::{PREFETCHED_MAX, RecentQueues, User};
 use super::segment::Segment;
 use super::signal::Signal;
 use super::watch::{Arrival, Watch, Watcher};
@@ -263,7 +263,11 @@ impl Dispatcher {
         let mut timestamp = 0;
         // Replication may confirm half a record: look at whole ones, and stop before what is not confirmed.
         let limit = self.log.readable().min(segment.end()) - segment.start();
+        let mut looked_to = if recent.has_many() { at } else { range.end };
         while at < range.end {
+            if at >= looked_to {
+                looked_to = Self::look_ahead(recent, segment, at..range.end.min(segment.start() + limit));
+            }
             match look(segment.bytes((at - segment.start()) as usize..limit as usize)) {
                 Ok(Found::Record(record)) if at + record.size() as u64 > end => break,
                 Ok(Found::Record(record)) => {
@@ -284,6 +288,25 @@ impl Dispatcher {
             }
         }
         Ok((at, timestamp))
+    }
+
+    /// Have the queues of the next records fetched into the processor's cache; returns up to where.
+    fn look_ahead(recent: &RecentQueues, segment: &Segment, range: Range<u64>) -> u64 {
+        let mut at = range.start;
+        let next = iter::from_fn(|| {
+            let bytes =
+                segment.bytes((at - segment.start()) as usize..(range.end - segment.start()) as usize);
+            match look(bytes) {
+                Ok(Found::Record(record)) => {
+                    at += record.size() as u64;
+                    Some((record.topic(), record.queue_id()))
+                }
+                _ => None,
+            }
+        });
+        recent.prefetch(User::Dispatcher, next.take(PREFETCHED_MAX));
+        // What is no record is met again when it is its turn.
+        if at > range.start { at } else { range.end }
     }
 
     fn dispatch(

@@ -11,12 +11,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use memmap2::{Advice, MmapOptions, MmapRaw};
 
+use super::prefetch::{prefetch_line, prefetch_line_to_write};
 use crate::error::{Error, Result};
 
 mod guard;
 
 use guard::Guard;
 pub use guard::MAPPINGS_MAX;
+
+/// What a processor fetches at once.
+const LINE_BYTES: usize = 64;
 
 static MAPPED_FILES: AtomicUsize = AtomicUsize::new(0);
 static MAPPED_BYTES: AtomicUsize = AtomicUsize::new(0);
@@ -111,32 +115,21 @@ impl Mapping {
         unsafe { slice::from_raw_parts_mut(self.as_ptr().add(range.start), range.len()) }
     }
 
-    /// Have the processor fetch some bytes into its cache, where it has an instruction for that.
+    /// Have the processor fetch some bytes into its cache.
     #[inline]
     pub fn prefetch(&self, at: usize, len: usize) {
-        #[cfg(target_arch = "x86_64")]
-        self.prefetch_lines::<{ std::arch::x86_64::_MM_HINT_T0 }>(at, len);
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = (at, len);
+        self.lines(at, len).for_each(prefetch_line);
     }
 
     /// The same for bytes that are written soon.
     #[inline]
     pub fn prefetch_to_write(&self, at: usize, len: usize) {
-        #[cfg(target_arch = "x86_64")]
-        self.prefetch_lines::<{ std::arch::x86_64::_MM_HINT_ET0 }>(at, len);
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = (at, len);
+        self.lines(at, len).for_each(prefetch_line_to_write);
     }
 
-    #[cfg(target_arch = "x86_64")]
-    #[inline]
-    fn prefetch_lines<const HINT: i32>(&self, at: usize, len: usize) {
-        const LINE_BYTES: usize = 64;
-        for line in (at..(at + len).min(self.len())).step_by(LINE_BYTES) {
-            // SAFETY: inside the mapping; a prefetch changes nothing and never faults.
-            unsafe { std::arch::x86_64::_mm_prefetch::<HINT>(self.as_ptr().add(line).cast()) };
-        }
+    fn lines(&self, at: usize, len: usize) -> impl Iterator<Item = *const u8> {
+        let start = self.as_ptr().cast_const();
+        (at..(at + len).min(self.len())).step_by(LINE_BYTES).map(move |line| start.wrapping_add(line))
     }
 
     /// Fault the pages of `range` in, ready to be written.

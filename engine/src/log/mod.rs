@@ -30,6 +30,7 @@ pub mod notes;
 pub mod offline;
 pub mod offline_columns;
 mod pool;
+mod prefetch;
 mod pressure;
 pub mod put;
 pub mod put_many;

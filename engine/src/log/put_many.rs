@@ -98,6 +98,9 @@ impl Store {
             Ok(appender) => appender,
             Err(refusal) => return vec![Err(refusal); units.len()],
         };
+        appender.announce(
+            units.iter().filter_map(|unit| unit.first()).map(|first| (first.topic, first.queue_id)),
+        );
         let written = ready.into_iter().zip(units).map(|(ready, unit)| {
             let Ready { messages, light } = ready?;
             self.write(&mut appender, unit, &prepared[messages], light)

@@ -25,12 +25,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 pub use cache::{FileCache, OPEN_FILES_DEFAULT};
-pub use recent::RecentQueues;
+pub use recent::{PREFETCHED_MAX, RecentQueues};
 pub use table::{QueueConfig, QueueTable};
 pub use unit::{UNIT_BYTES, Unit};
 
 use crate::error::{Error, Result};
 use crate::log::notes::Notes;
+use crate::log::prefetch::{prefetch_line, prefetch_line_to_write};
 use ext::{ConsumeQueueExt, ExtUnit, is_ext_address};
 use scan::POSITION_MAX;
 use tape::Tape;
@@ -57,6 +58,15 @@ pub enum Appended {
     Gap {
         expected: i64,
     },
+}
+
+/// Who looks a queue up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum User {
+    /// The log's writer, for `next`, `set_next` and `count_put`.
+    Writer,
+    /// For `append`.
+    Dispatcher,
 }
 
 /// One queue of one topic.
@@ -128,6 +138,26 @@ impl ConsumeQueue {
 
     pub fn queue_id(&self) -> i32 {
         self.queue_id
+    }
+
+    /// Have the processor fetch what someone will use of the queue.
+    fn prefetch(&self, user: User) {
+        prefetch_line(&raw const self.queue_id);
+        match user {
+            User::Writer => prefetch_line_to_write(&raw const self.writer),
+            User::Dispatcher => {
+                prefetch_line_to_write(&raw const self.max);
+                self.tape.prefetch();
+            }
+        }
+    }
+
+    /// The same for what is found through that, once it is there.
+    fn prefetch_further(&self, user: User) {
+        prefetch_line(self.topic.as_ptr());
+        if user == User::Dispatcher {
+            self.tape.prefetch_place();
+        }
     }
 
     /// The first offset whose message is in the log.

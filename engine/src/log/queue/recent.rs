@@ -5,23 +5,32 @@ use std::sync::Arc;
 
 use hashbrown::DefaultHashBuilder;
 
-use super::{ConsumeQueue, QueueTable};
+use super::{ConsumeQueue, QueueTable, User};
 use crate::error::Result;
+use crate::log::prefetch::prefetch_line;
 
-const SLOTS_MIN: usize = 1 << 12;
-const SLOTS_MAX: usize = 1 << 17;
+const SETS_MIN: usize = 1 << 10;
+const SETS_MAX: usize = 1 << 16;
+const SLOTS_PER_SET: usize = 4;
+/// How many queues are worth being asked for at once.
+pub const PREFETCHED_MAX: usize = 32;
 
-/// A small cache before [`QueueTable`]: two slots for each hash, the queue used longer ago leaves. It grows while
-/// queues push each other out.
+/// A small cache before [`QueueTable`]: a set of slots for each hash, the queue that came first leaves. It grows
+/// while queues push each other out.
 #[derive(Debug, Default)]
 pub struct RecentQueues {
     hasher: DefaultHashBuilder,
-    slots: Vec<Slot>,
-    /// Look-ups since the last growth that found other queues in both slots.
+    sets: Vec<Set>,
+    /// Look-ups since the last growth that found a set full of other queues.
     pushed_out: usize,
     /// The state of the table that the slots are from.
     removals: u64,
 }
+
+/// One cache line.
+#[derive(Clone, Debug, Default)]
+#[repr(align(64))]
+struct Set([Slot; SLOTS_PER_SET]);
 
 #[derive(Clone, Debug, Default)]
 struct Slot {
@@ -50,38 +59,128 @@ impl RecentQueues {
         slot.as_deref()
     }
 
-    /// The queue's slot, empty if neither of its two had it.
-    fn slot(&mut self, table: &QueueTable, topic: &[u8], queue_id: i32) -> &mut Option<Arc<ConsumeQueue>> {
-        if self.slots.is_empty() || self.removals != table.removals() {
-            self.removals = table.removals();
-            self.slots = vec![Slot::default(); self.slots.len().max(SLOTS_MIN)];
+    /// Whether there are so many queues that most of them are in no cache of the processor.
+    pub fn has_many(&self) -> bool {
+        self.sets.len() > SETS_MIN
+    }
+
+    /// Have the processor fetch what someone will use of some queues: all at once, instead of one after another when
+    /// each is used.
+    pub fn prefetch<'a>(&self, user: User, queues: impl IntoIterator<Item = (&'a [u8], i32)>) {
+        if self.sets.is_empty() {
+            return;
         }
-        let hash = self.hasher.hash_one((topic, queue_id));
-        let first = self.first_of(hash);
+        let mut hashes = [0; PREFETCHED_MAX];
+        let mut count = 0;
+        for (hash, (topic, queue_id)) in hashes.iter_mut().zip(queues) {
+            *hash = self.hash(topic, queue_id);
+            prefetch_line(&raw const self.sets[self.set_of(*hash)]);
+            count += 1;
+        }
+        let queue_of = |hash: &u64| {
+            let slot = self.sets[self.set_of(*hash)].0.iter().find(|slot| slot.hash == *hash)?;
+            slot.queue.as_deref()
+        };
+        for queue in hashes[..count].iter().filter_map(queue_of) {
+            queue.prefetch(user);
+        }
+        for queue in hashes[..count].iter().filter_map(queue_of) {
+            queue.prefetch_further(user);
+        }
+    }
+
+    /// The queue's slot, empty if its set did not have it.
+    fn slot(&mut self, table: &QueueTable, topic: &[u8], queue_id: i32) -> &mut Option<Arc<ConsumeQueue>> {
+        if self.sets.is_empty() || self.removals != table.removals() {
+            self.removals = table.removals();
+            self.sets = vec![Set::default(); self.sets.len().max(SETS_MIN)];
+        }
+        let hash = self.hash(topic, queue_id);
         let holds = |slot: &Slot| {
             slot.hash == hash && slot.queue.as_ref().is_some_and(|queue| is_it(queue, topic, queue_id))
         };
-        if let Some(index) = [first, first ^ 1].into_iter().find(|index| holds(&self.slots[*index])) {
-            return &mut self.slots[index].queue;
+        let set = self.set_of(hash);
+        if let Some(index) = self.sets[set].0.iter().position(holds) {
+            return &mut self.sets[set].0[index].queue;
         }
-        if self.slots[first ^ 1].queue.is_some() {
-            self.pushed_out += 1;
-            if self.pushed_out > self.slots.len() && self.slots.len() < SLOTS_MAX {
-                self.slots = vec![Slot::default(); self.slots.len() * 2];
-                self.pushed_out = 0;
-            }
+        if self.sets[set].0.iter().all(|slot| slot.queue.is_some()) {
+            self.make_room();
         }
-        let first = self.first_of(hash);
-        self.slots.swap(first, first ^ 1);
-        self.slots[first] = Slot { hash, queue: None };
-        &mut self.slots[first].queue
+        let set = self.set_of(hash);
+        let slots = &mut self.sets[set].0;
+        slots.rotate_right(1);
+        slots[0] = Slot { hash, queue: None };
+        &mut slots[0].queue
     }
 
-    fn first_of(&self, hash: u64) -> usize {
-        hash as usize & (self.slots.len() - 1) // a power of two
+    /// Note that a queue is pushed out, and grow if that was often so.
+    fn make_room(&mut self) {
+        self.pushed_out += 1;
+        if self.pushed_out > self.sets.len() && self.sets.len() < SETS_MAX {
+            self.sets = vec![Set::default(); self.sets.len() * 2];
+            self.pushed_out = 0;
+        }
+    }
+
+    fn hash(&self, topic: &[u8], queue_id: i32) -> u64 {
+        self.hasher.hash_one((topic, queue_id))
+    }
+
+    fn set_of(&self, hash: u64) -> usize {
+        hash as usize & (self.sets.len() - 1) // a power of two
     }
 }
 
 fn is_it(queue: &ConsumeQueue, topic: &[u8], queue_id: i32) -> bool {
     queue.queue_id() == queue_id && queue.topic().as_bytes() == topic
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::QueueConfig;
+    use super::*;
+
+    fn table() -> (tempfile::TempDir, QueueTable) {
+        let dir = tempfile::tempdir().unwrap();
+        let table = QueueTable::open(dir.path(), QueueConfig::default(), Arc::default()).unwrap();
+        (dir, table)
+    }
+
+    fn name(queue: usize) -> (String, i32) {
+        (format!("Topic{}", queue / 8), (queue % 8) as i32)
+    }
+
+    #[test]
+    fn each_of_many_queues_is_found_however_often_they_push_each_other_out() {
+        let (_dir, table) = table();
+        let mut recent = RecentQueues::default();
+        for queue in (0..20_000).chain(0..20_000).chain((0..20_000).rev()) {
+            let (topic, queue_id) = name(queue);
+            let found = recent.get(&table, topic.as_bytes(), queue_id).unwrap();
+            assert_eq!((&**found.topic(), found.queue_id()), (topic.as_str(), queue_id));
+        }
+        assert!(recent.has_many());
+        assert_eq!(table.all().len(), 20_000);
+    }
+
+    #[test]
+    fn queues_that_are_fetched_ahead_need_not_be_there() {
+        let (_dir, table) = table();
+        let mut recent = RecentQueues::default();
+        recent.prefetch(User::Writer, [(&b"Unknown"[..], 7)]);
+        recent.get(&table, b"Known", 0).unwrap();
+        for user in [User::Writer, User::Dispatcher] {
+            recent.prefetch(user, [(&b"Known"[..], 0), (b"Unknown", 7)]);
+        }
+        assert_eq!(table.all().len(), 1);
+    }
+
+    #[test]
+    fn a_removed_queue_is_not_found_any_more() {
+        let (_dir, table) = table();
+        let mut recent = RecentQueues::default();
+        recent.get(&table, b"Gone", 0).unwrap();
+        table.remove_topic(b"Gone").unwrap();
+        assert!(recent.find(&table, b"Gone", 0).is_none());
+    }
 }

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
@@ -18,6 +18,7 @@ use super::cache::{FileCache, Key};
 use super::scan::{data_end, file_path, list_files};
 use crate::error::{Error, Result};
 use crate::log::notes::Notes;
+use crate::log::prefetch::{prefetch_line, prefetch_line_to_write};
 
 /// An appender that finds this much in memory writes it out first.
 pub(super) const TAIL_BYTES: usize = 64 * 1024;
@@ -33,6 +34,8 @@ pub(super) struct Tape {
     owner: AtomicU64,
     disk: Mutex<Disk>,
     tail: Mutex<Tail>,
+    /// Where in memory the next bytes go, most likely: only for prefetches.
+    place: AtomicPtr<u8>,
 }
 
 #[derive(Debug, Default)]
@@ -85,7 +88,15 @@ impl Tape {
     /// An empty tape; nothing is made on disk before the first bytes are written out.
     pub fn create(dir: PathBuf, file_bytes: u64, cache: Arc<FileCache>) -> Self {
         let owner = AtomicU64::new(cache.new_owner());
-        Self { dir: dir.into(), file_bytes, cache, owner, disk: Mutex::default(), tail: Mutex::default() }
+        Self {
+            dir: dir.into(),
+            file_bytes,
+            cache,
+            owner,
+            disk: Mutex::default(),
+            tail: Mutex::default(),
+            place: AtomicPtr::default(),
+        }
     }
 
     /// A tape of the files in `dir`, as if they were full: `settle` says where the data ends.
@@ -129,6 +140,17 @@ impl Tape {
         self.tail.lock().bytes.len() as u64
     }
 
+    /// Have the processor fetch what `append` uses.
+    pub fn prefetch(&self) {
+        prefetch_line_to_write(&raw const self.tail);
+        prefetch_line(&raw const self.place);
+    }
+
+    /// The same for where it will put its bytes.
+    pub fn prefetch_place(&self) {
+        prefetch_line_to_write(self.place.load(Ordering::Relaxed));
+    }
+
     /// Adds bytes and returns their position. After an error nothing was added, and it can be tried again.
     pub fn append(&self, bytes: &[u8]) -> Result<u64> {
         let mut tail = self.tail.lock();
@@ -139,6 +161,8 @@ impl Tape {
         }
         let position = tail.end();
         tail.bytes.extend_from_slice(bytes);
+        let end = tail.bytes.as_mut_ptr_range().end;
+        self.place.store(end, Ordering::Relaxed);
         Ok(position)
     }
 
