@@ -2,9 +2,6 @@
 
 import time
 from collections.abc import Callable
-from typing import TypeVar
-
-Value = TypeVar("Value")
 
 
 def wait_until(condition: Callable[[], bool], what: str, seconds: float = 20) -> None:
@@ -15,7 +12,7 @@ def wait_until(condition: Callable[[], bool], what: str, seconds: float = 20) ->
         time.sleep(0.005)
 
 
-def wait_equal(look: Callable[[], Value], wanted: Value, what: str, seconds: float = 20) -> None:
+def wait_equal(look: Callable[[], object], wanted: object, what: str, seconds: float = 20) -> None:
     """Wait until something is as wanted; fail with what it was last when it is not in time."""
     deadline = time.monotonic() + seconds
     while (found := look()) != wanted:

@@ -12,9 +12,7 @@ import pytest
 from tailfin._engine import Courier, DamagedMessage, Reader, ReceivedMessage, compress_body
 from tailfin.testing import Cluster, cluster, until
 from tailfin.wire.bodies.topics import TopicConfig
-from tailfin.wire.codes import Code
 from tests.unit.client.engines import COURIER
-from tests.unit.testing.calling import talking
 
 PATIENCE_S = 20.0
 GROUP = "readers"
@@ -325,17 +323,6 @@ def test_a_body_that_cannot_be_read_harms_no_other(place: Place) -> None:
     with pytest.raises(DamagedMessage, match="message 1 of"):
         garbage.body  # noqa: B018
     assert plain.body == b"plain"
-
-
-def test_pulls_carry_what_the_group_has_consumed(place: Place) -> None:
-    place.put(3)
-    reader = place.reader(group="committing", start=False)
-    reader.set_commit(2)
-    reader.resume()
-    read(reader, 3)
-    fields = {"consumerGroup": "committing", "topic": place.topic, "queueId": "0"}
-    with talking(place.running) as calls:
-        until(lambda: calls.ask(Code.QUERY_CONSUMER_OFFSET, fields).fields.get("offset") == "2", PATIENCE_S)
 
 
 def test_a_reader_goes_on_after_its_broker_was_killed(courier: Courier) -> None:
