@@ -194,6 +194,9 @@ impl Store {
         let hot_bytes = self.hot_bytes();
         let hot_from = self.log.written().saturating_sub(hot_bytes);
         let mut last_physical = None;
+        if request.filter.is_none() {
+            result.messages.reserve_exact(units.len().min(chunk));
+        }
         for unit in units.iter().take(PREFETCH_UNITS) {
             view.prefetch(unit);
         }

@@ -1,11 +1,12 @@
 //! Open files shared by all queues, so that their number does not grow with the number of queues.
 
-use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashMap;
 use parking_lot::Mutex;
+
+use super::ahead::OpenFile;
 
 /// Well below the usual limit of 1,024 descriptors per process.
 pub const OPEN_FILES_DEFAULT: usize = 256;
@@ -33,7 +34,7 @@ struct Open {
 
 #[derive(Debug)]
 struct Entry {
-    file: Arc<File>,
+    file: Arc<OpenFile>,
     used_at: u64,
 }
 
@@ -62,7 +63,7 @@ impl FileCache {
         self.owner_next.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub(super) fn get(&self, key: Key) -> Option<Arc<File>> {
+    pub(super) fn get(&self, key: Key) -> Option<Arc<OpenFile>> {
         let mut open = self.open.lock();
         open.tick += 1;
         let tick = open.tick;
@@ -71,7 +72,7 @@ impl FileCache {
         Some(Arc::clone(&entry.file))
     }
 
-    pub(super) fn insert(&self, key: Key, file: Arc<File>) {
+    pub(super) fn insert(&self, key: Key, file: Arc<OpenFile>) {
         // Both are dropped after the lock: closing a file is a system call.
         let (_replaced, _evicted) = {
             let mut open = self.open.lock();
@@ -107,8 +108,8 @@ impl Open {
 mod tests {
     use super::*;
 
-    fn file() -> Arc<File> {
-        Arc::new(tempfile::tempfile().unwrap())
+    fn file() -> Arc<OpenFile> {
+        Arc::new(OpenFile::from(tempfile::tempfile().unwrap()))
     }
 
     #[test]

@@ -2,12 +2,13 @@
 //!
 //! - `unit`: the entry of 20 bytes
 //! - `tape`: bytes in files of one size, with the newest in memory
-//! - `cache`: the open files, shared by all queues
+//! - `cache`: the open files, shared by all queues; `ahead`: one of them, read ahead
 //! - `scan`: finding files and the end of their data
 //! - `trim`: opening, and cutting a queue at either end
 //! - `ext`: the extension, for what does not fit in a unit
 //! - `table`: all queues of a store; `recent`: the ones a thread used last
 
+mod ahead;
 mod cache;
 pub mod ext;
 mod recent;

@@ -7,13 +7,13 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::mem;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
+use super::ahead::OpenFile;
 use super::cache::{FileCache, Key};
 use super::scan::{data_end, file_path, list_files};
 use crate::error::{Error, Result};
@@ -168,7 +168,7 @@ impl Tape {
 
     /// Reads from `position` on and returns how much there was; nothing when the file is gone.
     pub fn read_at(&self, position: u64, out: &mut [u8]) -> Result<usize> {
-        let (found, in_files) = {
+        let (found, in_files, files_end) = {
             let tail = self.tail.lock();
             let found = out.len().min(tail.end().saturating_sub(position) as usize);
             let in_files = found.min(tail.start.saturating_sub(position) as usize);
@@ -176,19 +176,20 @@ impl Tape {
                 let from = (position + in_files as u64 - tail.start) as usize;
                 out[in_files..found].copy_from_slice(&tail.bytes[from..from + found - in_files]);
             }
-            (found, in_files)
+            (found, in_files, tail.start)
         };
         // The tail's start moves only when its bytes are in a file, so these need no lock.
-        let is_there = self.read_files(position, &mut out[..in_files])?;
+        let is_there = self.read_files(position, &mut out[..in_files], files_end)?;
         Ok(if is_there { found } else { 0 })
     }
 
-    fn read_files(&self, position: u64, out: &mut [u8]) -> Result<bool> {
+    fn read_files(&self, position: u64, out: &mut [u8], files_end: u64) -> Result<bool> {
         let mut done = 0;
         for (start, range) in pieces(self.file_bytes, position, out.len()) {
             let Some(file) = self.find(start)? else { return Ok(false) };
             let piece = &mut out[done..done + (range.end - range.start) as usize];
-            file.read_exact_at(piece, range.start).map_err(|e| self.io("read", start, e))?;
+            let written_end = (files_end - start).min(self.file_bytes);
+            file.read_exact_at(piece, range.start, written_end).map_err(|e| self.io("read", start, e))?;
             done += piece.len();
         }
         Ok(true)
@@ -278,7 +279,7 @@ impl Tape {
     fn sync_files(&self, range: Range<u64>) -> Result<()> {
         for (start, _) in pieces(self.file_bytes, range.start, (range.end - range.start) as usize) {
             if let Some(file) = self.find(start)? {
-                file.sync_data().map_err(|e| self.io("sync", start, e))?;
+                file.file().sync_data().map_err(|e| self.io("sync", start, e))?;
             }
         }
         Ok(())
@@ -378,12 +379,12 @@ impl Tape {
 
     /// One past the last byte that is not zero in the file that begins at `start`.
     pub fn data_end(&self, start: u64) -> Result<u64> {
-        let end = data_end(&*self.open_file(start)?, self.file_bytes);
+        let end = data_end(self.open_file(start)?.file(), self.file_bytes);
         end.map(|end| start + end).map_err(|e| self.io("read", start, e))
     }
 
     /// The file that begins at `start`, or none when it was deleted.
-    fn find(&self, start: u64) -> Result<Option<Arc<File>>> {
+    fn find(&self, start: u64) -> Result<Option<Arc<OpenFile>>> {
         match self.open_file(start) {
             Ok(file) => Ok(Some(file)),
             Err(Error::Io { source, .. })
@@ -395,18 +396,18 @@ impl Tape {
         }
     }
 
-    fn open_file(&self, start: u64) -> Result<Arc<File>> {
+    fn open_file(&self, start: u64) -> Result<Arc<OpenFile>> {
         let key = Key { owner: self.owner.load(Ordering::Acquire), start };
         if let Some(file) = self.cache.get(key) {
             return Ok(file);
         }
         let opened = OpenOptions::new().read(true).write(true).open(file_path(&self.dir, start));
-        let file = Arc::new(opened.map_err(|e| self.io("open", start, e))?);
+        let file = Arc::new(OpenFile::from(opened.map_err(|e| self.io("open", start, e))?));
         self.cache.insert(key, Arc::clone(&file));
         Ok(file)
     }
 
-    fn make_file(&self, disk: &mut Disk, start: u64) -> Result<Arc<File>> {
+    fn make_file(&self, disk: &mut Disk, start: u64) -> Result<Arc<OpenFile>> {
         if disk.files.is_empty() {
             fs::create_dir_all(&self.dir).map_err(|e| Error::io("create", &self.dir, e))?;
             disk.mark_names(Names::Directory);
@@ -419,7 +420,7 @@ impl Tape {
             .truncate(true)
             .open(file_path(&self.dir, start))
             .and_then(|file| file.set_len(self.file_bytes).map(|()| file));
-        let file = Arc::new(made.map_err(|e| self.io("create", start, e))?);
+        let file = Arc::new(OpenFile::from(made.map_err(|e| self.io("create", start, e))?));
         disk.files.end = start + self.file_bytes;
         disk.mark_names(Names::Files);
         self.cache.insert(Key { owner: self.owner.load(Ordering::Acquire), start }, Arc::clone(&file));
