@@ -26,6 +26,10 @@ use crate::message::{DispatchProperties, Found, Record, look};
 const STRETCH_BYTES: u64 = 256 * 1024;
 /// To dispatch this much takes a writer less time than to wake the dispatch thread.
 const AT_ONCE_BYTES: u64 = 4 * 1024;
+/// Records of this size on are so far apart that the processor does not find the next one by itself.
+const FAR_APART_BYTES: usize = 512;
+/// The fixed fields of a record before its body, and most properties behind it, fit in this much.
+const RECORD_ENDS_BYTES: usize = 128;
 /// Dispatch is this far behind only when it cannot go on.
 const CATCH_UP_MAX: Duration = Duration::from_secs(1);
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
@@ -273,7 +277,11 @@ impl Dispatcher {
                 Ok(Found::Record(record)) => {
                     self.dispatch(recent, index, &record, watch)?;
                     timestamp = record.store_timestamp();
-                    at += record.size() as u64;
+                    let size = record.size();
+                    at += size as u64;
+                    if size >= FAR_APART_BYTES && at + 2 * size as u64 <= range.end {
+                        Self::prefetch_ends(segment, (at - segment.start()) as usize + size, size);
+                    }
                 }
                 Ok(Found::Blank { .. }) => at = segment.end(),
                 Ok(Found::Nothing) => {
@@ -288,6 +296,13 @@ impl Dispatcher {
             }
         }
         Ok((at, timestamp))
+    }
+
+    /// Have the processor fetch what dispatch looks at of a record to come: its beginning and its end. That it is
+    /// as long as the one before is a guess.
+    fn prefetch_ends(segment: &Segment, at: usize, size: usize) {
+        segment.map().prefetch(at, RECORD_ENDS_BYTES);
+        segment.map().prefetch(at + size - RECORD_ENDS_BYTES, RECORD_ENDS_BYTES);
     }
 
     /// Have the queues of the next records fetched into the processor's cache; returns up to where.
