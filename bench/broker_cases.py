@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench import brokers, machine
+from bench import ballast, brokers, machine
 from bench.brokers import Broker, Settings
 from bench.cases import GIB, Case, Session, Side
 from bench.sides import DifferentWork, Figures
@@ -31,13 +31,13 @@ def camel(name: str) -> str:
 
 
 def measured(broker: Broker, bench: str, **options: Any) -> Figures:  # noqa: ANN401  # of any type
-    """Carry out one run, on memory that the machine has, and return its figures under a name."""
-    machine.back_memory()
+    """Carry out one run, on memory as a server has it after a while, and return its figures under a name."""
+    ballast.fill(broker.home.parent)
     return _run(broker, bench, **options)
 
 
 def undisturbed(broker: Broker, bench: str, **options: Any) -> Figures:  # noqa: ANN401  # of any type
-    """Carry out one run on memory as it is: while the host takes touched memory back, everything waits."""
+    """Carry out one run on memory as it is: while others fill it, everything waits."""
     machine.wait_quiet()
     return _run(broker, bench, **options)
 
@@ -64,12 +64,13 @@ def on_each_side(
     others: dict[str, Side] | None = None,
     *,
     many_pages: bool = True,
+    batch: int = 1,
 ) -> None:
-    """Start a broker of each side in turn, warm it up, and measure."""
+    """Start a broker of each side in turn, warm it up with what is measured then, and measure."""
 
     def turn(side: str) -> list[Figures]:
         with brokers.running(side, session.data / side, settings) as broker:
-            prepare(session, broker, many_pages=many_pages)
+            prepare(session, broker, many_pages=many_pages, batch=batch)
             return measure(broker)
 
     turns = turns_of(turn, names) | (others or {})
@@ -80,7 +81,7 @@ def turns_of(turn: Callable[[str], list[Figures]], names: tuple[str, ...]) -> di
     return {side: functools.partial(turn, side) for side in names}
 
 
-def prepare(session: Session, broker: Broker, *, many_pages: bool) -> None:
+def prepare(session: Session, broker: Broker, *, many_pages: bool, batch: int) -> None:
     """Wait until the broker serves, make the topic, and let it run warm."""
     broker.wait_for_first_send()
     if broker.side != "limit":
@@ -88,7 +89,7 @@ def prepare(session: Session, broker: Broker, *, many_pages: bool) -> None:
         topics.create(broker.address, "WarmUp", QUEUES)
     seconds = session.amount(WARM_UP_SECONDS if broker.side == "official" else 2, 1)
     run = measured if many_pages else undisturbed
-    run(broker, "warm-up", mode="send", topic="WarmUp", duration=seconds)
+    run(broker, "warm-up", mode="send", topic="WarmUp", duration=seconds, batch=batch)
 
 
 def send(session: Session, case: Case) -> None:
@@ -116,7 +117,7 @@ def batch(session: Session, case: Case) -> None:
             measured(broker, "batch-1k", body_bytes=1024, consumable=True, **wide),
         ]
 
-    on_each_side(session, case, PAIR, measure)
+    on_each_side(session, case, PAIR, measure, batch=32)
 
 
 def pull(session: Session, case: Case) -> None:

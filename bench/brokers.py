@@ -37,6 +37,7 @@ class Broker:
     side: str
     address: str
     process: subprocess.Popen[bytes]
+    home: Path
     output: Path
     helpers: list[subprocess.Popen[bytes]] = field(default_factory=list)
     started: float = 0.0
@@ -118,7 +119,8 @@ def _official(home: Path, settings: Settings) -> Broker:
     began = time.monotonic()
     process = _java(home / "broker", "broker.BrokerStartup", conf, JAVA_FLAGS)
     output = home / "broker/output"
-    return Broker("official", f"{LOOPBACK}:{port}", process, output, [helper], began, f"{LOOPBACK}:{namesrv}")
+    address, names_at = f"{LOOPBACK}:{port}", f"{LOOPBACK}:{namesrv}"
+    return Broker("official", address, process, home, output, [helper], began, names_at)
 
 
 def _java(home: Path, main: str, conf: Settings, flags: tuple[str, ...]) -> subprocess.Popen[bytes]:
@@ -147,7 +149,8 @@ def _tailfin(home: Path, settings: Settings) -> Broker:
     began = time.monotonic()
     process = launch(command, home, dict(os.environ))
     names = f"{LOOPBACK}:{namesrv}"
-    return Broker("tailfin", f"{LOOPBACK}:{port}", process, home / "output", started=began, namesrv=names)
+    address, output = f"{LOOPBACK}:{port}", home / "output"
+    return Broker("tailfin", address, process, home, output, started=began, namesrv=names)
 
 
 def _limit(home: Path, settings: Settings) -> Broker:
@@ -167,7 +170,8 @@ def _limit(home: Path, settings: Settings) -> Broker:
         str(home),
     ]
     began = time.monotonic()
-    return Broker("limit", address, launch(command, home, dict(os.environ)), home / "output", started=began)
+    process = launch(command, home, dict(os.environ))
+    return Broker("limit", address, process, home, home / "output", started=began)
 
 
 def launch(command: list[str], home: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import machine, sides
+from bench import ballast, sides
 from bench.sides import BenchError, DifferentWork, Figures
 
 GIB = 1 << 30
@@ -65,7 +65,7 @@ class Session:
                 name = order[(turn + at) % len(order)]
                 self.progress(f"{case}: {name}, round {turn + 1} of {self.rounds}")
                 if many_pages:
-                    machine.back_memory()
+                    ballast.fill(self.data)
                 try:
                     for figures in turns[name]():
                         self.record(case, name, turn + 1, figures)
@@ -75,8 +75,19 @@ class Session:
                     # That the official one cannot do it is a result.
                     self.record(case, name, turn + 1, {"failed": str(error)})
                 finally:
-                    for folder in clean:
-                        sides.remove(self.data / folder)
+                    self.retire(clean)
+
+    def retire(self, folders: tuple[str, ...]) -> None:
+        """Keep what a turn wrote until the next one has run: removed at once, it would leave memory free."""
+        spent = self.data / "spent"
+        sides.remove(spent)
+        spent.mkdir()
+        for folder in folders:
+            if (self.data / folder).exists():
+                (self.data / folder).rename(spent / folder)
+        if shutil.disk_usage(self.data).free < ballast.DISK_BYTES_LEFT:
+            sides.remove(spent)
+        os.sync()
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,7 @@ def _kafka(home: Path) -> Iterator[Broker]:
     process = brokers.launch(
         ["java", *KAFKA_FLAGS, *classes, "kafka.Kafka", str(conf)], home, dict(os.environ)
     )
-    with _ended_at_last(Broker("kafka", f"{LOOPBACK}:{port}", process, home / "output")) as server:
+    with _ended_at_last(Broker("kafka", f"{LOOPBACK}:{port}", process, home, home / "output")) as server:
         yield server
 
 
@@ -164,7 +164,7 @@ def _proxy(home: Path, broker: Broker) -> Iterator[Broker]:
         "LD_PRELOAD": str(java_programs.loopback_shim()),
     }
     process = brokers.launch(["java", *JAVA_FLAGS, *defines, *start], home, environment)
-    with _ended_at_last(Broker("proxy", f"{LOOPBACK}:{port}", process, home / "output")) as server:
+    with _ended_at_last(Broker("proxy", f"{LOOPBACK}:{port}", process, home, home / "output")) as server:
         yield server
 
 

@@ -1,8 +1,6 @@
 """What a figure was measured on: enough to compare by, nothing that names the machine."""
 
-import contextlib
 import hashlib
-import mmap
 import os
 import platform
 import re
@@ -11,10 +9,8 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-BACKED_BYTES_MAX = 10 << 30
 QUIET_SHARE = 0.1
 QUIET_TRIES = 30
-MADV_POPULATE_WRITE = 23  # Python has no name for it
 
 
 def describe(data: Path) -> dict[str, str | int]:
@@ -22,7 +18,7 @@ def describe(data: Path) -> dict[str, str | int]:
     return {
         "cpu": _field("/proc/cpuinfo", "model name") or platform.machine(),
         "cores": os.cpu_count() or 0,
-        "memoryGiB": round(int(_field("/proc/meminfo", "MemTotal").split()[0]) / (1 << 20)),
+        "memoryGiB": round(memory("MemTotal") / (1 << 30)),
         "kernel": platform.release(),
         "fileSystem": _file_system(data),
         "java": _java(),
@@ -49,17 +45,9 @@ def busy() -> float:
     return os.getloadavg()[0]
 
 
-def back_memory() -> None:
-    """Touch free memory once, so that a run meets pages that this machine really has.
-
-    The host of a virtual machine takes free memory back after seconds. To get it again costs ten times what
-    the kernel does with a new page, and whoever needs many pages would measure that.
-    """
-    free = int(_field("/proc/meminfo", "MemFree").split()[0]) << 10
-    size = min(free * 3 // 4, BACKED_BYTES_MAX)
-    with mmap.mmap(-1, size) as memory, contextlib.suppress(OSError):  # of kernels that do not know it
-        memory.madvise(mmap.MADV_HUGEPAGE)
-        memory.madvise(MADV_POPULATE_WRITE)
+def memory(kind: str) -> int:
+    """Return the bytes of memory of a kind that the kernel counts, such as MemFree."""
+    return int(_field("/proc/meminfo", kind).split()[0]) << 10
 
 
 def wait_quiet() -> None:

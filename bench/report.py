@@ -27,12 +27,8 @@ def append_result(folder: Path, result: Result) -> None:
 
 
 def newest(folder: Path) -> list[Result]:
-    """Return the results of each case's newest run, on the machine that was measured last."""
+    """Return the results of each case's newest run. All sides of a run were measured on one machine."""
     results = [json.loads(line) for path in sorted(folder.glob("*.jsonl")) for line in path.open()]
-    if not results:
-        return []
-    machine = max(results, key=lambda result: result["run"])["machineId"]
-    results = [result for result in results if result["machineId"] == machine]
     last_run: dict[str, str] = {}
     for result in results:
         last_run[result["case"]] = max(result["run"], last_run.get(result["case"], ""))
@@ -139,26 +135,29 @@ def render(results: Sequence[Result], command: str, *, goals_only: bool = False)
 
 
 def _origin(results: Sequence[Result], command: str) -> Iterable[str]:
-    machine = results[-1]["machine"]
     if any(result["quick"] for result in results):
         yield "**A quick run with small counts: it shows that the bench works, and nothing else.**"
     yield (
-        f"Best of the rounds, both sides in turns, page cache warm, by `{command}` on "
-        f"{machine['cores']} cores of {machine['cpu']}, {machine['memoryGiB']} GiB, "
-        f"Linux {machine['kernel']}, {machine['fileSystem']}, "
-        f"Java {machine['java']}, Python {machine['python']}, Rust {machine['rust']}."
+        f"Best of the rounds, both sides in turns, page cache warm, by `{command}`. "
+        "Each ratio is of one run on one machine."
     )
-    runs: dict[tuple[str, str], list[str]] = {}
+    runs: dict[tuple[str, str, str], list[str]] = {}
     for result in results:
-        cases = runs.setdefault((result["date"][:10], result["commit"]), [])
+        cases = runs.setdefault((_machine(result["machine"]), result["date"][:10], result["commit"]), [])
         if result["case"] not in cases:
             cases.append(result["case"])
-    if len(runs) == 1:
-        ((date, commit),) = runs
-        yield f"Measured on {date} at commit {commit}."
-    else:
-        for (date, commit), cases in sorted(runs.items()):
-            yield f"Measured on {date} at commit {commit}: {', '.join(cases)}."
+    for machine in sorted({machine for machine, *_ in runs}):
+        yield f"\nOn {machine}:\n"
+        for (measured_on, date, commit), cases in sorted(runs.items()):
+            if measured_on == machine:
+                yield f"- {date} at commit {commit}: {', '.join(cases)}"
+
+
+def _machine(about: dict[str, Any]) -> str:
+    return (
+        f"{about['cores']} cores of {about['cpu']}, {about['memoryGiB']} GiB, Linux {about['kernel']}, "
+        f"{about['fileSystem']}, Java {about['java']}, Python {about['python']}, Rust {about['rust']}"
+    )
 
 
 def _line(comparison: Comparison) -> str:

@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench import broker_cases, cases, client_cases, delay_cases, machine, report, spark_cases
+from bench import ballast, broker_cases, cases, client_cases, delay_cases, machine, report, spark_cases
 from bench.sides import BenchError, Figures
 
 ROOT = Path(__file__).parents[1]
@@ -87,6 +87,8 @@ def measure(args: argparse.Namespace, chosen: list[cases.Case]) -> int:
         print(f"[{time.monotonic() - began:7.1f} s] {text}", file=sys.stderr, flush=True)
 
     with data_folder(args.dir) as data:
+        if not args.quick:
+            ballast.place(data).mkdir()
         about = machine.describe(data)
         now = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
         origin = {
