@@ -14,8 +14,8 @@ from bench import machine
 
 FREE_BYTES_LEFT = 512 << 20
 DISK_BYTES_LEFT = 30 << 30
-FILE_BYTES_MAX = 1 << 30
 BLOCK = bytes(1 << 20)
+FILE_BLOCKS = 1024
 
 
 def place(data: Path) -> Path:
@@ -24,13 +24,17 @@ def place(data: Path) -> Path:
 
 
 def fill(data: Path) -> None:
-    """Write files until nearly no memory is free, if that is wanted here and the disk has the space."""
+    """Write files into free memory, but for a little, if that is wanted here and the disk has the space."""
     folder = place(data)
-    while folder.exists() and (spare := machine.memory("MemFree") - FREE_BYTES_LEFT) > len(BLOCK):
+    if not folder.exists():
+        return
+    # Measured once: a kernel that gives pages back meanwhile would keep this busy for ever.
+    blocks = (machine.memory("MemFree") - FREE_BYTES_LEFT) // len(BLOCK)
+    for first in range(0, blocks, FILE_BLOCKS):
         if shutil.disk_usage(folder).free < DISK_BYTES_LEFT:
             return
         with (folder / str(time.monotonic_ns())).open("wb") as file:
-            for _ in range(min(spare, FILE_BYTES_MAX) // len(BLOCK)):
+            for _ in range(min(FILE_BLOCKS, blocks - first)):
                 file.write(BLOCK)
             file.flush()
             os.fsync(file.fileno())
