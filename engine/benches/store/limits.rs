@@ -3,6 +3,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::hint::black_box;
+use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -133,10 +134,12 @@ pub fn walk(dir: &Path, args: &Args) -> Outcome<Line> {
 fn walk_once(dir: &Path, log: &[Mmap], queues: u64) -> Outcome<Line> {
     let timing = Timing::start();
     let (mut messages, mut sink) = (0, 0);
+    let mut bytes = Vec::new();
     for queue_id in 0..queues {
         let queue = dir.join("consumequeue").join(str::from_utf8(crate::messages::TOPIC)?);
         for path in files_of(&queue.join(queue_id.to_string()))? {
-            let bytes = fs::read(path)?;
+            bytes.clear();
+            File::open(path)?.read_to_end(&mut bytes)?;
             let units = bytes.as_chunks::<UNIT_BYTES>().0;
             for (index, unit) in units.iter().enumerate() {
                 if let Some(record) = units.get(index + WALK_AHEAD).and_then(|soon| record_of(log, soon)) {

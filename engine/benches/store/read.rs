@@ -82,7 +82,7 @@ fn touch(bytes: &[u8]) -> Outcome<u64> {
 /// Read the record once, eight bytes at a time, as copying it into an answer would.
 pub fn touched(bytes: &[u8]) -> u64 {
     let (words, _) = bytes.as_chunks();
-    words.iter().fold(0, |sum, word| sum ^ u64::from_be_bytes(*word))
+    words.iter().fold(0, |sum, word| sum ^ u64::from_ne_bytes(*word))
 }
 
 /// What the official decoder makes of a record: every field, with strings, body and properties of its own.

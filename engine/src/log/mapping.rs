@@ -129,7 +129,9 @@ impl Mapping {
 
     fn lines(&self, at: usize, len: usize) -> impl Iterator<Item = *const u8> {
         let start = self.as_ptr().cast_const();
-        (at..(at + len).min(self.len())).step_by(LINE_BYTES).map(move |line| start.wrapping_add(line))
+        // Maps begin with a page, so lines begin at multiples of their size.
+        let first = at - at % LINE_BYTES;
+        (first..(at + len).min(self.len())).step_by(LINE_BYTES).map(move |line| start.wrapping_add(line))
     }
 
     /// Fault the pages of `range` in, ready to be written.

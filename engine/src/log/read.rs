@@ -129,6 +129,7 @@ impl ReadResult {
         result
     }
 
+    #[inline]
     fn push(&mut self, map: &Arc<Mapping>, at: usize, len: usize) {
         if !self.maps.last().is_some_and(|last| Arc::ptr_eq(last, map)) {
             self.maps.push(map.clone());
@@ -142,7 +143,7 @@ impl ReadResult {
 /// How many units one read looks through for messages that match its filter.
 const FILTER_SCAN_UNITS: usize = 800;
 /// How far ahead of its use a message is fetched from memory.
-const PREFETCH_UNITS: usize = 6;
+const PREFETCH_UNITS: usize = 4;
 
 impl Store {
     /// Read messages of a queue in order.
@@ -215,6 +216,15 @@ impl Store {
                 continue;
             }
             let offset = result.next_offset;
+            if request.filter.is_none()
+                && let Some(found) = view.glance(unit, queue, offset)
+                && (!request.check_bodies || found.message.body_is_intact())
+            {
+                result.push(found.map, found.at, found.size);
+                last_physical = Some(physical);
+                result.next_offset += 1;
+                continue;
+            }
             let looked = match view.record(physical) {
                 Ok(Some(record)) if leads_to(unit, &record, queue, offset) => Ok(Looked::Message(record)),
                 Ok(_) => self.look_around(&mut view, queue, offset, unit),

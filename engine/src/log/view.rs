@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::commit_log::CommitLog;
 use super::mapping::Mapping;
-use super::queue::Unit;
+use super::queue::{ConsumeQueue, Unit};
 use super::segment::Segment;
 use crate::error::{Error, Result};
-use crate::message::{Found, Record, look};
+use crate::message::{Expected, Found, Glanced, Record, look};
 
 /// The bytes of one record, kept readable by holding the map.
 #[derive(Clone, Debug)]
@@ -47,6 +47,14 @@ pub enum Seen<'a> {
     Nothing,
 }
 
+/// A message that is where its unit says.
+pub struct InPlace<'a> {
+    pub message: Glanced<'a>,
+    pub map: &'a Arc<Mapping>,
+    pub at: usize,
+    pub size: usize,
+}
+
 pub struct View<'a> {
     log: &'a CommitLog,
     end: u64,
@@ -82,6 +90,27 @@ impl<'a> View<'a> {
             Ok(Found::Blank { .. }) => Seen::NextFile(segment.end()),
             _ => Seen::Nothing,
         })
+    }
+
+    /// The message that a unit stands for, if it plainly is where it should be; `None` asks for a closer look.
+    #[inline]
+    pub fn glance(&mut self, unit: Unit, queue: &ConsumeQueue, queue_offset: i64) -> Option<InPlace<'_>> {
+        let offset = u64::try_from(unit.physical_offset).ok()?;
+        let size = usize::try_from(unit.size).ok()?;
+        let end = self.end;
+        let segment = self.segment_of(offset)?;
+        if offset + size as u64 > end.min(segment.end()) {
+            return None;
+        }
+        let at = (offset - segment.start()) as usize;
+        let expected = Expected {
+            topic: queue.topic().as_bytes(),
+            queue_id: queue.queue_id(),
+            queue_offset,
+            physical_offset: unit.physical_offset,
+        };
+        let message = expected.glance(segment.bytes(at..at + size))?;
+        (!segment.map().is_broken()).then(|| InPlace { message, map: segment.map(), at, size })
     }
 
     /// Ask for the memory of a record that is looked at soon. The records of one queue lie far apart in the log,
