@@ -1,8 +1,8 @@
 //! Appending to the commit log: one lock, one copy.
 
+use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::{mem, slice};
 
 use memmap2::MmapRaw;
 use parking_lot::MutexGuard;
@@ -28,8 +28,9 @@ pub struct Writer {
     segment: Option<Arc<Segment>>,
     buffer: Option<Arc<MmapRaw>>,
     pub(super) last_timestamp: i64,
-    /// Found here, a queue costs a writer nothing that threads share.
-    recent: RecentQueues,
+    /// Found here, a queue costs a writer nothing that threads share. Taken out while it is in use: to put an empty
+    /// one in its place would cost as much as to look a queue up.
+    recent: Option<RecentQueues>,
 }
 
 impl Writer {
@@ -123,8 +124,8 @@ impl Appender<'_> {
 
     /// Say to which queues will be appended.
     pub fn announce<'q>(&self, queues: impl IntoIterator<Item = (&'q [u8], i32)>) {
-        if self.writer.recent.has_many() {
-            self.writer.recent.prefetch(User::Writer, queues);
+        if let Some(recent) = self.writer.recent.as_ref().filter(|recent| recent.has_many()) {
+            recent.prefetch(User::Writer, queues);
         }
     }
 
@@ -135,12 +136,12 @@ impl Appender<'_> {
         (topic, queue_id): (&[u8], i32),
         messages: &[Prepared<'_>],
     ) -> Result<Placed, AppendFailure> {
-        let mut recent = mem::take(&mut self.writer.recent);
+        let mut recent = self.writer.recent.take().unwrap_or_default();
         let placed = match recent.get(queues, topic, queue_id) {
             Ok(queue) => self.append_batch(messages, queue),
             Err(error) => Err(AppendFailure::NoQueue(error)),
         };
-        self.writer.recent = recent;
+        self.writer.recent = Some(recent);
         placed
     }
 

@@ -7,7 +7,7 @@ use super::index::{IndexRequest, IndexService, IndexWriter};
 use super::notes::{Level, Notes};
 use super::queue::{Appended, ConsumeQueue, QueueTable, RecentQueues, Unit};
 use crate::error::Result;
-use crate::message::ids::{key_hash, tags_code, tags_key_hash};
+use crate::message::ids::{TopicHash, tags_code};
 use crate::message::layout::RECORD_BYTES_MIN;
 use crate::message::{DispatchProperties, Record, TransactionType};
 
@@ -189,11 +189,12 @@ pub fn index(
     let words = properties.keys.into_iter().flat_map(|keys| keys.split(|&byte| byte == b' '));
     let keys = properties.uniq_key.into_iter().chain(words.filter(|word| !word.is_empty()));
     let tags = properties.tags.filter(|tags| !tags.is_empty());
-    let hashes = keys.map(|key| key_hash(record.topic(), key));
+    let topic = TopicHash::of(record.topic());
+    let hashes = keys.map(|key| topic.with_key(key));
     writer.build(IndexRequest {
         physical_offset: record.physical_offset(),
         store_timestamp: record.store_timestamp(),
-        hashes: hashes.chain(tags.map(|tags| tags_key_hash(record.topic(), tags))),
+        hashes: hashes.chain(tags.map(|tags| topic.with_tags(tags))),
     })
 }
 

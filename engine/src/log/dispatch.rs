@@ -26,8 +26,6 @@ use crate::message::{DispatchProperties, Found, Record, look};
 const STRETCH_BYTES: u64 = 256 * 1024;
 /// To dispatch this much takes a writer less time than to wake the dispatch thread.
 const AT_ONCE_BYTES: u64 = 4 * 1024;
-/// Records of this size on are so far apart that the processor does not find the next one by itself.
-const FAR_APART_BYTES: usize = 512;
 /// The fixed fields of a record before its body, and most properties behind it, fit in this much.
 const RECORD_ENDS_BYTES: usize = 128;
 /// Dispatch is this far behind only when it cannot go on.
@@ -279,7 +277,7 @@ impl Dispatcher {
                     timestamp = record.store_timestamp();
                     let size = record.size();
                     at += size as u64;
-                    if size >= FAR_APART_BYTES && at + 2 * size as u64 <= range.end {
+                    if at + 2 * size as u64 <= range.end {
                         Self::prefetch_ends(segment, (at - segment.start()) as usize + size, size);
                     }
                 }
@@ -298,11 +296,13 @@ impl Dispatcher {
         Ok((at, timestamp))
     }
 
-    /// Have the processor fetch what dispatch looks at of a record to come: its beginning and its end. That it is
-    /// as long as the one before is a guess.
+    /// Have the processor fetch what dispatch looks at of a record to come, its beginning and its end: the writer may
+    /// have it in the cache of another core, from where it takes as long as from memory. That it is as long as the
+    /// one before is a guess.
     fn prefetch_ends(segment: &Segment, at: usize, size: usize) {
-        segment.map().prefetch(at, RECORD_ENDS_BYTES);
-        segment.map().prefetch(at + size - RECORD_ENDS_BYTES, RECORD_ENDS_BYTES);
+        let len = size.min(RECORD_ENDS_BYTES);
+        segment.map().prefetch(at, len);
+        segment.map().prefetch(at + size - len, len);
     }
 
     /// Have the queues of the next records fetched into the processor's cache; returns up to where.

@@ -6,7 +6,7 @@ use super::queue::{ConsumeQueue, Unit};
 use super::store::Store;
 use super::view::{Slice, View};
 use crate::error::Result;
-use crate::message::ids::{key_hash, tags_key_hash};
+use crate::message::ids::TopicHash;
 use crate::message::layout::property;
 use crate::message::{Record, properties};
 
@@ -74,8 +74,8 @@ pub enum Indexed<'a> {
 impl Indexed<'_> {
     fn hash(self, topic: &[u8]) -> i32 {
         match self {
-            Self::Key(key) => key_hash(topic, key),
-            Self::Tags(tags) => tags_key_hash(topic, tags),
+            Self::Key(key) => TopicHash::of(topic).with_key(key),
+            Self::Tags(tags) => TopicHash::of(topic).with_tags(tags),
         }
     }
 

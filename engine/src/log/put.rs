@@ -316,6 +316,7 @@ impl Store {
             .map_err(|error| Refusal::new(PutStatus::MessageIllegal, error.to_string()))
     }
 
+    #[inline]
     pub(super) fn prepare<'a>(&self, draft: &'a Draft<'a>) -> Result<Prepared<'a>, Refusal> {
         let encoding = Encoding {
             body_crc: crc::body_crc(draft.body),

@@ -111,17 +111,28 @@ pub fn tags_code(tags: &[u8]) -> i64 {
     i64::from(java_hash(tags))
 }
 
-/// The index's hash of `topic#key`, never negative.
-#[inline]
-pub fn key_hash(topic: &[u8], key: &[u8]) -> i32 {
-    // The smallest int has no positive twin: Java's abs leaves it negative, and the index takes 0 instead.
-    extend_hash(hash_unit(java_hash(topic), u16::from(b'#')), key).checked_abs().unwrap_or(0)
-}
+/// What the index's hashes of one topic have in common.
+#[derive(Clone, Copy, Debug)]
+pub struct TopicHash(i32);
 
-/// The index's hash of `topic#T#tags`, under which 5.5.0, unlike 5.3.4, also enters a message's tags.
-#[inline]
-pub fn tags_key_hash(topic: &[u8], tags: &[u8]) -> i32 {
-    extend_hash(extend_hash(java_hash(topic), b"#T#"), tags).checked_abs().unwrap_or(0)
+impl TopicHash {
+    #[inline]
+    pub fn of(topic: &[u8]) -> Self {
+        Self(hash_unit(java_hash(topic), u16::from(b'#')))
+    }
+
+    /// The hash of `topic#key`, never negative.
+    #[inline]
+    pub fn with_key(self, key: &[u8]) -> i32 {
+        // The smallest int has no positive twin: Java's abs leaves it negative, and the index takes 0 instead.
+        extend_hash(self.0, key).checked_abs().unwrap_or(0)
+    }
+
+    /// The hash of `topic#T#tags`, under which 5.5.0, unlike 5.3.4, also enters a message's tags.
+    #[inline]
+    pub fn with_tags(self, tags: &[u8]) -> i32 {
+        Self(extend_hash(self.0, b"T#")).with_key(tags)
+    }
 }
 
 #[inline]
@@ -230,20 +241,23 @@ mod tests {
 
     #[test]
     fn the_key_hash_covers_topic_and_key() {
-        assert_eq!(key_hash(b"T", b"k1"), 2_539_445);
-        assert_eq!(key_hash(b"T", b"k2"), 2_539_446);
+        assert_eq!(TopicHash::of(b"T").with_key(b"k1"), 2_539_445);
+        assert_eq!(TopicHash::of(b"T").with_key(b"k2"), 2_539_446);
     }
 
     #[test]
     fn the_hash_of_tags_covers_topic_kind_and_tags() {
-        assert_eq!(tags_key_hash(b"Topic", b"TagA"), key_hash(b"Topic", b"T#TagA"));
-        assert_eq!(tags_key_hash(b"Topic", "中文".as_bytes()), key_hash(b"Topic", "T#中文".as_bytes()));
+        assert_eq!(TopicHash::of(b"Topic").with_tags(b"TagA"), TopicHash::of(b"Topic").with_key(b"T#TagA"));
+        assert_eq!(
+            TopicHash::of(b"Topic").with_tags("中文".as_bytes()),
+            TopicHash::of(b"Topic").with_key("T#中文".as_bytes())
+        );
     }
 
     #[test]
     fn the_key_hash_of_the_smallest_int_is_zero() {
         assert_eq!(java_hash(b"T#0jdpfbq"), i32::MIN);
-        assert_eq!(key_hash(b"T", b"0jdpfbq"), 0);
+        assert_eq!(TopicHash::of(b"T").with_key(b"0jdpfbq"), 0);
     }
 
     proptest! {
@@ -273,7 +287,7 @@ mod tests {
         #[test]
         fn the_key_hash_needs_no_joined_text(topic: String, key: String) {
             let joined = java_hash(format!("{topic}#{key}").as_bytes());
-            prop_assert_eq!(key_hash(topic.as_bytes(), key.as_bytes()), joined.checked_abs().unwrap_or(0));
+            prop_assert_eq!(TopicHash::of(topic.as_bytes()).with_key(key.as_bytes()), joined.checked_abs().unwrap_or(0));
         }
 
         #[test]

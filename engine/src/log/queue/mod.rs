@@ -44,7 +44,7 @@ pub const QUEUE_FILE_BYTES: u64 = 300_000 * UNIT_BYTES as u64;
 const NO_UNIT: i64 = -1;
 
 /// How many units are read at once, on the stack.
-const BLOCK_UNITS: usize = 200;
+const BLOCK_UNITS: usize = 64;
 const BLOCK_BYTES: usize = BLOCK_UNITS * UNIT_BYTES;
 
 /// What became of a unit given to `append`.
@@ -75,8 +75,7 @@ pub enum User {
 /// One thread at a time appends, one writes out and syncs, any number read.
 #[derive(Debug)]
 pub struct ConsumeQueue {
-    topic: Arc<str>,
-    queue_id: i32,
+    name: Name,
     tape: Tape,
     min: AtomicI64,
     max: AtomicI64,
@@ -87,6 +86,15 @@ pub struct ConsumeQueue {
     /// The extension, when the store keeps one.
     ext: Option<Box<ConsumeQueueExt>>,
     notes: Arc<Notes>,
+}
+
+/// What never changes. On a cache line of its own: the log's writer and readers look at it for each message, while
+/// the dispatcher changes the rest for each message.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Name {
+    topic: Arc<str>,
+    queue_id: i32,
 }
 
 /// What the log's writer changes with every message. On a cache line of its own, or it and the dispatcher,
@@ -115,8 +123,7 @@ impl ConsumeQueue {
 
     fn with_tape(tape: Tape, topic: Arc<str>, queue_id: i32, notes: Arc<Notes>) -> Self {
         Self {
-            topic,
-            queue_id,
+            name: Name { topic, queue_id },
             tape,
             min: AtomicI64::new(0),
             max: AtomicI64::new(0),
@@ -134,16 +141,16 @@ impl ConsumeQueue {
     }
 
     pub fn topic(&self) -> &Arc<str> {
-        &self.topic
+        &self.name.topic
     }
 
     pub fn queue_id(&self) -> i32 {
-        self.queue_id
+        self.name.queue_id
     }
 
     /// Have the processor fetch what someone will use of the queue.
     fn prefetch(&self, user: User) {
-        prefetch_line(&raw const self.queue_id);
+        prefetch_line(&raw const self.name);
         match user {
             User::Writer => prefetch_line_to_write(&raw const self.writer),
             User::Dispatcher => {
@@ -155,7 +162,7 @@ impl ConsumeQueue {
 
     /// The same for what is found through that, once it is there.
     fn prefetch_further(&self, user: User) {
-        prefetch_line(self.topic.as_ptr());
+        prefetch_line(self.name.topic.as_ptr());
         if user == User::Dispatcher {
             self.tape.prefetch_place();
         }
