@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 import tailfin
 from tailfin.testing import cluster
-from tests.interop.clients import clusters
+from tests.interop.clients import clusters, java_programs
 from tests.unit.spark.arriving import readable
 
 if TYPE_CHECKING:
@@ -20,6 +20,14 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamReader
 
 _numbers = count()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_start() -> None:
+    """Let every JVM of Spark, also those that tests start, compile quickly rather than well: none runs for long."""
+    options = " ".join(java_programs.QUICK_START)
+    os.environ["SPARK_SUBMIT_OPTS"] = options
+    os.environ["SPARK_LAUNCHER_OPTS"] = options
 
 
 @pytest.fixture(scope="session")

@@ -170,10 +170,15 @@ fn files_of(dir: &Path) -> Outcome<Vec<PathBuf>> {
 fn record_of<'a>(log: &'a [Mmap], unit: &[u8; UNIT_BYTES]) -> Option<&'a [u8]> {
     let (offset, rest) = unit.split_first_chunk()?;
     let (size, _) = rest.split_first_chunk()?;
-    let (offset, size) = (u64::from_be_bytes(*offset) as usize, u32::from_be_bytes(*size) as usize);
-    let file = log.first()?.len();
-    let from = offset % file;
-    log.get(offset / file)?.get(from..from + size).filter(|_| size > 0)
+    let (mut from, size) = (u64::from_be_bytes(*offset) as usize, u32::from_be_bytes(*size) as usize);
+    let mut files = log.iter();
+    let mut file = files.next()?;
+    // There are few files, and to divide takes longer than to go over them.
+    while from >= file.len() {
+        from -= file.len();
+        file = files.next()?;
+    }
+    file.get(from..from + size).filter(|_| size > 0)
 }
 
 fn prefetch(record: &[u8]) {
