@@ -24,7 +24,7 @@ _numbers = count()
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_start() -> None:
-    """Let every JVM of Spark, also those that tests start, compile quickly rather than well: none runs for long."""
+    """Let every JVM of Spark, also those that tests start, compile quickly: none of them runs for long."""
     options = " ".join(java_programs.QUICK_START)
     os.environ["SPARK_SUBMIT_OPTS"] = options
     os.environ["SPARK_LAUNCHER_OPTS"] = options
