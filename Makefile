@@ -43,10 +43,21 @@ GO := $(or $(shell command -v go),$(CURDIR)/.build/go/go/bin/go)
 KILLS ?= 2000
 SPARK_KILLS ?= 30
 FRAMES ?= 1000000
-# Two halves that take about as long as each other, side by side: they mostly wait. Spark does not.
-ONE_HALF := $(wildcard tests/interop/clients tests/interop/python_client)
-OTHER_HALF := $(wildcard tests/interop/test_*.py tests/crash)
+# Halves that take about as long as each other run side by side: they mostly wait. Spark does not.
+UNIT_CLIENTS := $(wildcard tests/unit/client tests/unit/admin tests/unit/cli tests/unit/examples)
+UNIT_OTHERS := tests/unit $(addprefix --ignore=,$(UNIT_CLIENTS))
+PEERS_CLIENTS := $(wildcard tests/interop/clients tests/interop/python_client)
+PEERS_OTHERS := $(wildcard tests/interop/test_*.py tests/crash)
 OTHER_LOG := .build/other-half.log
+
+# Tests $(1) and tests $(2), the output of these after that of those.
+define side_by_side
+	@mkdir -p $(dir $(OTHER_LOG))
+	@$(PYTHON) -m pytest -q $(2) > $(OTHER_LOG) 2>&1 & other=$$!; \
+		one=0; $(PYTHON) -m pytest -q $(1) || one=$$?; \
+		two=0; wait $$other || two=$$?; \
+		cat $(OTHER_LOG); exit $$((one | two))
+endef
 
 .PHONY: help
 help: ## list the targets
@@ -87,15 +98,11 @@ test-rust: tools-build ## the engine's own tests, without Python
 
 .PHONY: test-unit
 test-unit: tools-build $(ENGINE) ## Python tests that take seconds
-	$(PYTHON) -m pytest -q tests/unit
+	$(call side_by_side,$(UNIT_CLIENTS),$(UNIT_OTHERS))
 
 .PHONY: test-peers
 test-peers: tools-test $(ENGINE) peers ## tests against the official Java code, crash tests, and Spark
-	@mkdir -p $(dir $(OTHER_LOG))
-	@$(PYTHON) -m pytest -q $(OTHER_HALF) > $(OTHER_LOG) 2>&1 & other=$$!; \
-		one=0; $(PYTHON) -m pytest -q $(ONE_HALF) || one=$$?; \
-		two=0; wait $$other || two=$$?; \
-		cat $(OTHER_LOG); exit $$((one | two))
+	$(call side_by_side,$(PEERS_CLIENTS),$(PEERS_OTHERS))
 	$(PYTHON) -m pytest -q tests/spark
 
 .PHONY: crash
