@@ -322,6 +322,11 @@ READ = (
     ),
 )
 
+FORBID = (trial("wipeWritePerm -n <n> -b <bn>", "wipe write perm of broker[<bn>] in name server[<n>] OK, *"),)
+SEE_FORBIDDEN = (trial("topicRoute -n <n> -t <t>", '"perm":4'),)
+PERMIT = (trial("addWritePerm -n <n> -b <bn>", "add write perm of broker[<bn>] in name server[<n>] OK, *"),)
+"""One by one and before any change: a broker that registers changed topics has its permission back."""
+
 CHANGE = (
     trial("updateTopicPerm -n <n> -c <c> -t Made -p 4", "update topic perm from 6 to 4 in <b> success"),
     trial(
@@ -357,7 +362,6 @@ CHANGE = (
     ),
     trial("setCommitLogReadAheadMode -n <n> -b <b> -m 0", "set commitlog readahead mode success, mode: 0"),
     trial("switchTimerEngine -n <n> -b <b> -e F", "switchTimerEngine to FILE_TIME_WHEEL success, <b>"),
-    trial("wipeWritePerm -n <n> -b <bn>", "wipe write perm of broker[<bn>] in name server[<n>] OK, *"),
     trial(
         "skipAccumulatedMessage -n <n> -g Cloned -t <t> -f true",
         "#brokerName #queueId #*ffset*",
@@ -367,8 +371,6 @@ CHANGE = (
 )
 
 SEE_CHANGE = (
-    trial("topicRoute -n <n> -t <t>", '"perm":4'),
-    trial("addWritePerm -n <n> -b <bn>", "add write perm of broker[<bn>] in name server[<n>] OK, *"),
     trial("getBrokerConfig -n <n> -b <b>", "flushIntervalCommitLog = 800"),
     trial("cleanUnusedTopic -n <n> -b <b>", "success"),
     trial(
@@ -383,7 +385,7 @@ RESEND = (
 )
 """Last, since others count the messages of that topic."""
 
-STAGES = (MAKE, SEND, LOOK, READ, CHANGE, SEE_CHANGE, RESEND)
+STAGES = (MAKE, SEND, LOOK, READ, FORBID, SEE_FORBIDDEN, PERMIT, CHANGE, SEE_CHANGE, RESEND)
 
 NOT_APPLICABLE = {
     **dict.fromkeys(
