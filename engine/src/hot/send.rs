@@ -17,7 +17,7 @@ use crate::log::clock::now_ms;
 use crate::log::put::Refusal;
 use crate::message::layout::property::{self, NAME_END, VALUE_END};
 use crate::message::layout::{TOPIC_BYTES_MAX_V1, sys_flag};
-use crate::message::{Draft, batch};
+use crate::message::{BatchEntry, Draft, batch};
 use crate::net::frame::Frame;
 use crate::net::hot::Outbox;
 use crate::net::text::Text;
@@ -36,6 +36,8 @@ pub struct Sends<'a> {
     topics: Vec<Arc<Topic>>,
     /// Properties as they will be stored, one after another.
     text: String,
+    /// The messages of all batches.
+    entries: Vec<BatchEntry<'a>>,
     /// Python has seen them already, so topics marked for it are no reason to leave them to it.
     handed_back: bool,
 }
@@ -53,8 +55,8 @@ struct Accepted<'a> {
     properties: Range<usize>,
     unique_key: Range<usize>,
     waits: bool,
-    /// How many messages a batch holds.
-    batch: Option<usize>,
+    /// The messages of a batch, within `Sends::entries`.
+    batch: Option<Range<usize>>,
     /// The first half of a transaction: it waits in a topic of its own for the producer's word.
     is_half: bool,
     /// Where it waits for its time.
@@ -67,6 +69,7 @@ impl<'a> Sends<'a> {
             frames: Vec::with_capacity(frames_max),
             topics: Vec::new(),
             text: String::with_capacity(frames_max * TEXT_BYTES),
+            entries: Vec::new(),
             handed_back,
         }
     }
@@ -209,7 +212,7 @@ impl<'a> Sends<'a> {
     }
 
     /// Check the messages of a batch, whose own properties begin at `from` in the text.
-    fn fit_batch(&self, path: &HotPath, accepted: &mut Accepted<'a>, from: usize) -> Result<(), Verdict> {
+    fn fit_batch(&mut self, path: &HotPath, accepted: &mut Accepted<'a>, from: usize) -> Result<(), Verdict> {
         let illegal = |remark: String| refuse(response::MESSAGE_ILLEGAL, remark);
         let topic = &self.topics[accepted.topic].name;
         if topic.len() > TOPIC_BYTES_MAX_V1 {
@@ -226,16 +229,20 @@ impl<'a> Sends<'a> {
                 format!("the batch has {len} bytes; maxMessageSize allows {max}: send smaller batches");
             return refuse(response::SYSTEM_ERROR, remark);
         }
-        let mut messages = 0;
+        let first = self.entries.len();
         for entry in batch::entries(accepted.frame.body) {
             match entry {
-                Ok(_) => messages += 1,
-                Err(bad) => return illegal(format!("message {messages} of the batch cannot be read: {bad}")),
+                Ok(entry) => self.entries.push(entry),
+                Err(bad) => {
+                    let number = self.entries.len() - first;
+                    self.entries.truncate(first);
+                    return illegal(format!("message {number} of the batch cannot be read: {bad}"));
+                }
             }
         }
         accepted.unique_key = seen.unique_key.map_or(from..from, |key| key.start + from..key.end + from);
         accepted.waits = seen.waits;
-        accepted.batch = Some(messages);
+        accepted.batch = Some(first..self.entries.len());
         Ok(())
     }
 
@@ -280,12 +287,11 @@ impl<'a> Sends<'a> {
                 body: accepted.frame.body,
                 properties: self.text[accepted.properties.clone()].as_bytes(),
             };
-            if accepted.batch.is_none() {
+            let Some(batch) = accepted.batch.clone() else {
                 drafts.push(single);
                 continue;
-            }
-            let entries = batch::entries(accepted.frame.body).filter_map(Result::ok);
-            drafts.extend(entries.map(|entry| Draft {
+            };
+            drafts.extend(self.entries[batch].iter().map(|entry| Draft {
                 flag: entry.flag,
                 body: entry.body,
                 properties: entry.properties,
@@ -390,6 +396,6 @@ impl<'a> Accepted<'a> {
     }
 
     fn messages(&self) -> usize {
-        self.batch.unwrap_or(1)
+        self.batch.as_ref().map_or(1, Range::len)
     }
 }

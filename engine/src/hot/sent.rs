@@ -8,7 +8,7 @@ use super::codes::response;
 use super::path::{HotPath, Settings};
 use crate::log::append::Placed;
 use crate::log::put::{PutStatus, Refusal};
-use crate::message::ids::MessageId;
+use crate::message::ids::{MessageId, join_message_ids};
 use crate::net::hot::{Reply, ReplyHandle};
 use crate::net::text::Value;
 
@@ -192,14 +192,7 @@ impl HotPath {
             return MessageIds::One(MessageId::new(&host, placed.physical_offset.cast_signed()));
         }
         let offsets = self.store.record_offsets(placed, count).unwrap_or_default();
-        let mut ids = String::with_capacity(33 * count);
-        for offset in offsets {
-            if !ids.is_empty() {
-                ids.push(',');
-            }
-            ids.push_str(MessageId::new(&host, offset.cast_signed()).as_str());
-        }
-        MessageIds::Many(ids)
+        MessageIds::Many(join_message_ids(&host, &offsets))
     }
 }
 

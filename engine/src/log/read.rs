@@ -317,8 +317,8 @@ impl Store {
         let mut at = placed.physical_offset;
         for _ in 0..count {
             offsets.push(at);
-            let Some(record) = view.record(at)? else { break };
-            at += record.size() as u64;
+            let Some(size) = view.stated_size(at)? else { break };
+            at += size;
         }
         Ok(offsets)
     }

@@ -7,6 +7,7 @@ use super::mapping::Mapping;
 use super::queue::{ConsumeQueue, Unit};
 use super::segment::Segment;
 use crate::error::{Error, Result};
+use crate::message::layout::{RECORD_BYTES_MIN, field};
 use crate::message::{Expected, Found, Glanced, Record, look};
 
 /// The bytes of one record, kept readable by holding the map.
@@ -140,6 +141,21 @@ impl<'a> View<'a> {
             Seen::Record(record) => Some(record),
             _ => None,
         })
+    }
+
+    /// The size of the record that is known to stand at `offset`; `None` outside of the view.
+    #[inline]
+    pub fn stated_size(&mut self, offset: u64) -> Result<Option<u64>> {
+        let end = self.end;
+        let Some(segment) = self.segment_of(offset) else { return Ok(None) };
+        let at = (offset - segment.start()) as usize;
+        let limit = end.min(segment.end()).saturating_sub(segment.start()) as usize;
+        if limit < at + RECORD_BYTES_MIN {
+            return Ok(None);
+        }
+        let size = u32::from_be_bytes(field(segment.bytes(at..limit), 0));
+        segment.map().check()?;
+        Ok(Some(u64::from(size)))
     }
 
     /// The map that holds what was last looked at, and where `offset` lies in it.

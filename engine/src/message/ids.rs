@@ -54,11 +54,15 @@ impl MessageId {
     #[inline]
     pub(super) fn of_field(host: &[u8], physical_offset: i64) -> Self {
         let mut id = Self { text: [0; ID_TEXT_V6], len: 2 * (host.len() + OFFSET_BYTES) };
-        let offset = physical_offset.to_be_bytes();
-        for (digits, byte) in id.text.chunks_exact_mut(2).zip(host.iter().chain(&offset)) {
-            digits.copy_from_slice(&HEX[usize::from(*byte)]);
-        }
+        put_hex(&mut id.text, host);
+        id.set_offset(physical_offset);
         id
+    }
+
+    /// Turn it into the id of another record of the same broker.
+    #[inline]
+    fn set_offset(&mut self, physical_offset: i64) {
+        put_hex(&mut self.text[self.len - 2 * OFFSET_BYTES..], &physical_offset.to_be_bytes());
     }
 
     /// Digits only.
@@ -75,6 +79,26 @@ impl MessageId {
 /// The id of the record at `physical_offset` of the broker at `store_host`.
 pub fn encode_message_id(store_host: &SocketAddr, physical_offset: i64) -> String {
     MessageId::new(store_host, physical_offset).as_str().to_owned()
+}
+
+/// The ids of records of one broker, joined by commas.
+pub fn join_message_ids(store_host: &SocketAddr, physical_offsets: &[u64]) -> String {
+    let mut id = MessageId::new(store_host, 0);
+    let mut text = Vec::with_capacity(physical_offsets.len() * (id.len + 1));
+    for offset in physical_offsets {
+        id.set_offset(offset.cast_signed());
+        text.extend_from_slice(id.as_bytes());
+        text.push(b',');
+    }
+    text.pop();
+    String::from_utf8(text).unwrap_or_default() // digits and commas
+}
+
+#[inline]
+fn put_hex(text: &mut [u8], bytes: &[u8]) {
+    for (digits, byte) in text.chunks_exact_mut(2).zip(bytes) {
+        digits.copy_from_slice(&HEX[usize::from(*byte)]);
+    }
 }
 
 /// The store host and physical offset in an id, with digits of either case.
@@ -194,6 +218,15 @@ mod tests {
         assert_eq!(id("10.0.6.82:8123", 0), "0A00065200001FBB0000000000000000");
         assert_eq!(id("10.0.0.1:10911", 123_456), "0A00000100002A9F000000000001E240");
         assert_eq!(id("[fe80::2]:2", 4), "FE800000000000000000000000000002000000020000000000000004");
+    }
+
+    #[test]
+    fn the_ids_of_a_batch_are_joined_by_commas() {
+        for host in ["10.0.0.1:10911", "[fe80::2]:2"] {
+            let joined = join_message_ids(&host.parse().unwrap(), &[0, 300, 123_456]);
+            assert_eq!(joined, [id(host, 0), id(host, 300), id(host, 123_456)].join(","));
+        }
+        assert_eq!(join_message_ids(&"10.0.0.1:1".parse().unwrap(), &[]), "");
     }
 
     #[test]

@@ -12,7 +12,16 @@ pub fn iter(text: &[u8]) -> Pairs<'_> {
 
 /// The value of `name`.
 pub fn find<'a>(text: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
-    iter(text).filter(|pair| pair.0 == name).last().map(|pair| pair.1)
+    let mut found = None;
+    let mut pairs = iter(text);
+    while let Some(pair) = pairs.next_pair() {
+        if let Some(value) = pair.strip_prefix(name).and_then(|rest| rest.strip_prefix(&[NAME_END]))
+            && !value.is_empty()
+        {
+            found = Some(value);
+        }
+    }
+    found
 }
 
 /// Appends a pair. An empty value writes nothing, since readers would skip it anyway.
@@ -36,20 +45,26 @@ pub struct Pairs<'a> {
     rest: &'a [u8],
 }
 
+impl<'a> Pairs<'a> {
+    /// What stands before the next separator of pairs.
+    #[inline]
+    fn next_pair(&mut self) -> Option<&'a [u8]> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let Some(end) = position(self.rest, VALUE_END) else { return Some(std::mem::take(&mut self.rest)) };
+        let pair = &self.rest[..end];
+        self.rest = &self.rest[end + 1..];
+        Some(pair)
+    }
+}
+
 impl<'a> Iterator for Pairs<'a> {
     type Item = (&'a [u8], &'a [u8]);
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        while !self.rest.is_empty() {
-            let pair = match position(self.rest, VALUE_END) {
-                Some(end) => {
-                    let pair = &self.rest[..end];
-                    self.rest = &self.rest[end + 1..];
-                    pair
-                }
-                None => std::mem::take(&mut self.rest),
-            };
+        while let Some(pair) = self.next_pair() {
             if let Some(name_end) = position(pair, NAME_END) {
                 let (name, value) = (&pair[..name_end], &pair[name_end + 1..]);
                 if !name.is_empty() && !value.is_empty() {
@@ -94,18 +109,27 @@ impl<'a> DispatchProperties<'a> {
 /// Where `byte` first occurs, looking at eight bytes at a time.
 #[inline]
 fn position(text: &[u8], byte: u8) -> Option<usize> {
-    const LOW: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x8080_8080_8080_8080;
-    let (words, tail) = text.as_chunks::<8>();
+    let (words, tail) = text.as_chunks();
     for (index, &word) in words.iter().enumerate() {
-        // Zero bytes of `x` are the matches; the lowest high bit that stays set marks the first of them.
-        let x = u64::from_le_bytes(word) ^ (LOW * u64::from(byte));
-        let matches = x.wrapping_sub(LOW) & !x & HIGH;
-        if matches != 0 {
-            return Some(index * 8 + matches.trailing_zeros() as usize / 8);
+        if let Some(at) = position_in_word(word, byte) {
+            return Some(index * 8 + at);
         }
     }
-    tail.iter().position(|&b| b == byte).map(|at| words.len() * 8 + at)
+    match text.last_chunk() {
+        // Some bytes are looked at twice; one by one they would take longer.
+        Some(&last) => position_in_word(last, byte).map(|at| text.len() - 8 + at),
+        None => tail.iter().position(|&b| b == byte),
+    }
+}
+
+#[inline]
+fn position_in_word(word: [u8; 8], byte: u8) -> Option<usize> {
+    const LOW: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    // Zero bytes of `x` are the matches; the lowest high bit that stays set marks the first of them.
+    let x = u64::from_le_bytes(word) ^ (LOW * u64::from(byte));
+    let matches = x.wrapping_sub(LOW) & !x & HIGH;
+    (matches != 0).then(|| matches.trailing_zeros() as usize / 8)
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@ import struct
 import pytest
 
 from tailfin._engine import decode_message_id, encode_batch
+from tailfin.wire import frame
+from tailfin.wire.frame import Frame
 from tests.unit.hot.node import SEND_BATCH, SEND_V2, TOPIC, Client, Node, properties, send_fields, until
 
 ENTRIES = [(n, b"body %d" % n, properties(UNIQ_KEY=f"U{n}", n=str(n)).encode()) for n in range(3)]
@@ -69,6 +71,24 @@ def test_a_batch_that_lies_is_refused_and_nothing_of_it_is_stored(
     assert reply.remark
     assert node.store.max_physical_offset == 0
     assert client.send().code == 0
+
+
+def test_a_batch_that_lies_among_others_of_one_read_costs_them_nothing(node: Node, client: Client) -> None:
+    batches = [encode_batch([(0, b"%d-%d" % (batch, n), b"") for n in range(3)]) for batch in range(4)]
+    batches[1] += entry(size=7)
+    fields = {key: str(value) for key, value in send_fields(m="true").items()}
+    requests = [
+        frame.encode(Frame(code=SEND_BATCH, opaque=number, fields=fields, body=body), frame.JSON)
+        for number, body in enumerate(batches)
+    ]
+    client.socket.sendall(b"".join(requests))
+    replies = [client.reply(number) for number in range(4)]
+    assert [reply.code for reply in replies] == [0, 13, 0, 0]
+    until(lambda: node.store.max_offset(TOPIC, 0) == 9)
+    stored = list(node.store.read(TOPIC, 0, 0))
+    assert [m.body for m in stored] == [b"%d-%d" % (batch, n) for batch in (0, 2, 3) for n in range(3)]
+    told = [each for reply in replies if reply.code == 0 for each in reply.fields["msgId"].split(",")]
+    assert told == [m.message_id for m in stored]
 
 
 def test_a_batch_is_as_large_as_a_message_may_be_at_most(node: Node, client: Client) -> None:

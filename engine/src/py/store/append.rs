@@ -59,9 +59,7 @@ impl Appended {
     fn message_id(&self) -> PyResult<String> {
         let host = self.store.store_host();
         let offsets = self.store.record_offsets(self.placed, self.count)?;
-        let ids: Vec<_> =
-            offsets.iter().map(|offset| ids::encode_message_id(&host, offset.cast_signed())).collect();
-        Ok(ids.join(","))
+        Ok(ids::join_message_ids(&host, &offsets))
     }
 
     fn __repr__(&self) -> String {
