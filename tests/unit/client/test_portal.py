@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Coroutine
+from typing import Any
 
 import pytest
 
@@ -123,6 +125,40 @@ def test_ctrl_c_ends_a_blocking_wait_and_what_it_waited_for() -> None:
         process.send_signal(signal.SIGINT)
         assert process.stdout.read() == "interrupted True\n"
         assert process.wait(20) == 0
+
+
+@pytest.mark.parametrize("begun", [True, False], ids=["begun", "not begun"])
+def test_ctrl_c_ends_work_that_is_just_being_handed_over(
+    monkeypatch: pytest.MonkeyPatch, begun: bool
+) -> None:
+    portal = Portal.open()
+    hand_over = asyncio.run_coroutine_threadsafe
+    begins, ended = threading.Event(), threading.Event()
+
+    async def forever() -> None:
+        begins.set()
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            ended.set()
+
+    def interrupted(work: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop) -> None:
+        hand_over(work, loop)
+        if begun:
+            assert begins.wait(10)
+        raise KeyboardInterrupt
+
+    async def is_alone() -> None:
+        while len(asyncio.all_tasks()) > 2:  # this one and the loop's own
+            await asyncio.sleep(0.01)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(asyncio, "run_coroutine_threadsafe", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            portal.call(forever())
+    portal.call(is_alone())
+    portal.close()
+    assert ended.is_set() == begins.is_set()
 
 
 FORGOTTEN = """

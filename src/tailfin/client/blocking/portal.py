@@ -1,10 +1,11 @@
 """The event loop behind blocking clients: one thread for all of them, there while one is in use."""
 
 import asyncio
+import contextlib
 import os
 import threading
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from tailfin.client.errors import ClientError, ClientStopped
 
@@ -55,12 +56,13 @@ class Portal:
         except ClientError:
             work.close()
             raise
-        future = asyncio.run_coroutine_threadsafe(work, loop)
+        handed = _Handed(work)
         try:
-            return future.result()
+            return asyncio.run_coroutine_threadsafe(handed.run(), loop).result()
         except BaseException:
             # Nobody waits for it any longer, after Ctrl-C for instance. One that is done stays as it is.
-            future.cancel()
+            with contextlib.suppress(RuntimeError):  # the loop is closed, and has ended it
+                loop.call_soon_threadsafe(handed.give_up)
             raise
 
     def check(self) -> None:
@@ -85,6 +87,28 @@ class Portal:
         if self._thread.is_current():
             raise ClientError("a blocking call would stop the client's own event loop: use tailfin.aio here")
         return self._thread.loop
+
+
+class _Handed(Generic[T]):
+    """Work for the loop that can be given up at any moment: Ctrl-C may come while it is being handed over."""
+
+    def __init__(self, work: Coroutine[Any, Any, T]) -> None:
+        self._work = work
+        self._task: asyncio.Task[Any] | None = None
+        self._given_up = False
+
+    async def run(self) -> T:
+        if self._given_up:
+            self._work.close()
+            raise asyncio.CancelledError
+        self._task = asyncio.current_task()
+        return await self._work
+
+    def give_up(self) -> None:
+        """End the work, or see to it that it never begins. Only for the loop's thread."""
+        self._given_up = True
+        if self._task is not None:
+            self._task.cancel()
 
 
 class _LoopThread:
