@@ -53,6 +53,19 @@ def test_tailfin_goes_on_in_the_directory_of_a_killed_java(java_killed: Written,
     assert_both_have(java_killed.acks + acks, directory, tmp_path)
 
 
+def test_tailfin_sees_what_java_wrote_after_an_orderly_stop_that_was_written_down(tmp_path: Path) -> None:
+    directory = tmp_path / "store"
+    settings = {**official.SMALL, "mappedFileSizeCommitLog": 128 << 20}
+    with open_store(directory, settings) as store:
+        for _ in range(70):
+            store.append("Large", bytes(1 << 20))
+    assert (directory / "tailfin-orderly-stop").exists()
+    acks = official.write(directory, tmp_path / "acks", "--seed", "41", "--count", "500", settings=settings)
+    agree.assert_tailfin_has_all(acks, directory, settings)
+    with open_store(directory, settings) as store:
+        assert store.max_offset("Large", 0) == 70
+
+
 def test_opening_and_closing_changes_nothing_that_is_derived(java_closed: Written, tmp_path: Path) -> None:
     directory = official.copy(java_closed.directory, tmp_path / "store")
     for _ in range(3):

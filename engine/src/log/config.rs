@@ -24,6 +24,7 @@ pub struct StoreConfig {
     pub checkpoint_path: PathBuf,
     pub abort_path: PathBuf,
     pub lock_path: PathBuf,
+    pub orderly_stop_path: PathBuf,
     pub store_host: SocketAddr,
 
     pub log_file_bytes: u64,
@@ -40,6 +41,8 @@ pub struct StoreConfig {
     pub append_property_crc: bool,
     pub verify_property_crc: bool,
     pub check_crc_on_recover: bool,
+    /// An orderly stop of a log of this length is written down, so that the next start need not walk it.
+    pub note_orderly_from_bytes: u64,
 
     pub flush_mode: FlushMode,
     pub sync_flush_timeout: Duration,
@@ -86,6 +89,11 @@ pub struct TransferLimit {
     pub count: usize,
 }
 
+/// A log shorter than this is walked sooner than its stop is written down.
+pub const NOTE_ORDERLY_FROM_BYTES: u64 = 64 << 20;
+/// The name of the file that tells how an orderly stop left the store.
+pub const ORDERLY_STOP: &str = "tailfin-orderly-stop";
+
 /// The delays of RocketMQ's 18 levels.
 const LEVELS_SECONDS: [i64; 18] =
     [1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200];
@@ -101,6 +109,7 @@ impl StoreConfig {
             checkpoint_path: root.join("checkpoint"),
             abort_path: root.join("abort"),
             lock_path: root.join("lock"),
+            orderly_stop_path: root.join(ORDERLY_STOP),
             store_host: SocketAddr::from(([127, 0, 0, 1], 10911)),
             log_file_bytes: 1 << 30,
             queue_file_bytes: 6_000_000,
@@ -115,6 +124,7 @@ impl StoreConfig {
             append_property_crc: false,
             verify_property_crc: false,
             check_crc_on_recover: true,
+            note_orderly_from_bytes: NOTE_ORDERLY_FROM_BYTES,
             flush_mode: FlushMode::Async,
             sync_flush_timeout: Duration::from_secs(5),
             flush_interval: Duration::from_millis(500),

@@ -5,7 +5,7 @@
 //! - durability: `flush` for the log, `keeper` for what is derived, `checkpoint`, `markers`
 //! - following: `dispatch` → `derived` → `queue`, `index`; `arrivals` wakes readers, `watch` tells others
 //! - reading: `read` → `view`, `filter`, `mend`; letting go: `expire`
-//! - starting: `recover`, `rebuild`; without a store: `offline`, `offline_columns`
+//! - starting: `recover`, `rebuild`, `orderly`; without a store: `offline`, `offline_columns`
 
 pub mod append;
 mod arrivals;
@@ -29,6 +29,7 @@ mod mend;
 pub mod notes;
 pub mod offline;
 pub mod offline_columns;
+mod orderly;
 mod pool;
 mod prefetch;
 mod pressure;

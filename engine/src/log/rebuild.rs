@@ -42,6 +42,10 @@ impl Lacking {
         *known = from.min(*known);
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub fn has(&self, topic: &[u8], queue_id: i32) -> bool {
         !self.0.is_empty() && self.0.contains_key(&QueueKey::new(topic, queue_id))
     }

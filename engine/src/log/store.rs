@@ -19,6 +19,7 @@ use super::index::{IndexService, Layout};
 use super::keeper::Keeper;
 use super::markers::{AbortFile, LastStop, StoreLock};
 use super::notes::{Level, Notes};
+use super::orderly;
 use super::queue::{QueueConfig, QueueTable};
 use super::recover::Recovery;
 use super::signal::Signal;
@@ -80,6 +81,7 @@ impl Store {
         if last_stop == LastStop::Orderly {
             abort.create()?;
         }
+        let orderly_stop = orderly::take_note(&config.orderly_stop_path)?;
         let (derived, checkpoint) = match Self::open_derived(&config, last_stop, &notes) {
             Err(error @ Error::Damaged { .. }) if last_stop == LastStop::Orderly => {
                 abort.remove()?; // refused, and nothing was repaired
@@ -95,6 +97,7 @@ impl Store {
             checkpoint: &checkpoint,
             notes: &notes,
             clean: last_stop == LastStop::Orderly,
+            orderly_stop,
             index_from: index_from.map(|offset| offset.max(0).cast_unsigned()),
             index_last,
         }
@@ -265,6 +268,9 @@ impl Store {
         let behind = self.dispatcher.behind();
         let is_whole = behind == 0 && !self.dispatcher.index_stands() && !self.keeper.has_failed();
         if result.is_ok() && self.flags.is_writable() && is_whole {
+            if let Err(error) = orderly::note(&self.config, &self.log, &self.derived) {
+                self.notes.say(Level::Warning, format!("the next start walks the end of the log: {error}"));
+            }
             self.abort.remove()?;
         } else {
             self.notes.say(

@@ -18,13 +18,11 @@ use super::commit_log::CommitLog;
 use super::derived::Derived;
 use super::mend::belongs;
 use super::notes::{Level, Notes};
+use super::orderly::{self, CLEAN_FILES};
 use super::queue::{ConsumeQueue, Unit};
 use super::rebuild::{Lacking, QueueKey, Rebuild};
 use crate::error::Result;
 use crate::message::{Found, look};
-
-/// After an orderly stop only these many files are checked.
-const CLEAN_FILES: usize = 3;
 
 pub struct Recovery<'a> {
     pub log: &'a CommitLog,
@@ -33,6 +31,8 @@ pub struct Recovery<'a> {
     pub notes: &'a Notes,
     /// Whether the last run stopped in order.
     pub clean: bool,
+    /// How that stop left everything, if it wrote that down.
+    pub orderly_stop: Option<String>,
     /// The index lost a file that began here.
     pub index_from: Option<u64>,
     /// The last record that the index has; -1 when it has none.
@@ -51,6 +51,9 @@ impl Recovery<'_> {
         }
         let mut lacking = Lacking::default();
         self.prove_ends(&mut lacking)?;
+        if lacking.is_empty() && self.resume_as_left()? {
+            return Ok(());
+        }
         let mut start = self.first_offset_to_check();
         let promised = self.promised_timestamp();
         self.set_checkpoint_back(start)?;
@@ -78,6 +81,20 @@ impl Recovery<'_> {
             ),
         );
         Ok(())
+    }
+
+    /// Go on where an orderly stop ended, if everything is as it was left; false asks for a walk over the log.
+    fn resume_as_left(&self) -> Result<bool> {
+        let may_trust = self.clean && self.index_from.is_none() && !self.log.config.verify_property_crc;
+        let Some(note) = self.orderly_stop.as_deref().filter(|_| may_trust) else { return Ok(false) };
+        let Some(end) = orderly::confirmed(note, self.log, self.derived)? else { return Ok(false) };
+        self.log.resume(end.offset, end.timestamp)?;
+        self.settle_queues()?;
+        self.notes.say(
+            Level::Info,
+            format!("the log is as an orderly stop left it and ends at offset {}", end.offset),
+        );
+        Ok(true)
     }
 
     /// Let the checkpoint promise nothing of what is checked now: queues are built again in memory, and a

@@ -7,6 +7,7 @@ mod flush;
 mod gates;
 mod lifecycle;
 mod model;
+mod orderly;
 mod put_many;
 mod put_together;
 mod read;
