@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64};
 use super::layout::{HEADER_BYTES, Layout, SLOT_BYTES};
 use crate::error::{Error, Result};
 use crate::log::mapping::{Mapping, allocate};
+use crate::log::prefetch::prefetch_line_to_write;
 
 /// Disk space for entries is taken in steps of this size, ahead of use.
 const ALLOCATION_STEP_BYTES: u64 = 4 << 20;
@@ -190,8 +191,9 @@ impl IndexFile {
     /// Ask for the memory of a key's slot, and of the entry that will be `ahead` of the next one.
     #[inline]
     pub fn prefetch(&self, key_hash: i32, ahead: u32) {
-        self.mapping.prefetch_to_write(self.layout.slot_at(key_hash), SLOT_BYTES);
-        self.mapping.prefetch_to_write(self.layout.entry_at(self.entry_count.load(Relaxed) + ahead), 1);
+        prefetch_line_to_write(self.word(self.layout.slot_at(key_hash)));
+        let entry = self.layout.entry_at(self.entry_count.load(Relaxed) + ahead);
+        prefetch_line_to_write(self.mapping.as_ptr().wrapping_add(entry));
     }
 
     /// Add an entry. Only one thread may call this at a time, and not when the file is full.
@@ -206,6 +208,7 @@ impl IndexFile {
         if number <= 1 {
             self.begin_timestamp.store(store_timestamp, Release);
             self.begin_offset.store(physical_offset, Release);
+            self.write_header();
         }
         let slot = self.layout.slot_at(key_hash);
         let previous = self.chain_head(slot).filter(|head| *head < number).unwrap_or(0);
@@ -214,12 +217,13 @@ impl IndexFile {
         // A reader that sees the slot must see the entry.
         self.word(slot).store(number.to_be(), Release);
         if previous == 0 {
-            self.slot_count.fetch_add(1, Relaxed);
+            // Nobody else writes, so it need not be one step.
+            self.slot_count.store(self.slot_count.load(Relaxed) + 1, Relaxed);
         }
         self.entry_count.store(number + 1, Release);
         self.end_timestamp.store(store_timestamp, Release);
         self.end_offset.store(physical_offset, Release);
-        self.write_header();
+        self.write_header_end();
         self.mapping.check()
     }
 
@@ -377,26 +381,43 @@ impl IndexFile {
     }
 
     fn write_header(&self) {
-        let longs = [&self.begin_timestamp, &self.end_timestamp, &self.begin_offset, &self.end_offset];
-        let counts = [&self.slot_count, &self.entry_count];
-        self.write_words(0, longs.map(|value| split(value.load(Relaxed))).as_flattened());
-        self.write_words(32, &counts.map(|value| value.load(Relaxed)));
+        self.write_words(0, &split(self.begin_timestamp.load(Relaxed)));
+        self.write_words(16, &split(self.begin_offset.load(Relaxed)));
+        self.write_header_end();
+    }
+
+    /// Write what changes with every entry.
+    fn write_header_end(&self) {
+        let [high, low] = split(self.end_offset.load(Relaxed));
+        let counts = [self.slot_count.load(Relaxed), self.entry_count.load(Relaxed)];
+        self.write_words(8, &split(self.end_timestamp.load(Relaxed)));
+        self.write_words(24, &[high, low, counts[0], counts[1]]);
         self.dirty.store(true, Release);
     }
 
-    fn write_words(&self, at: usize, words: &[u32]) {
-        for (index, word) in words.iter().enumerate() {
-            self.word(at + 4 * index).store(word.to_be(), Relaxed);
+    #[inline]
+    fn write_words<const COUNT: usize>(&self, at: usize, words: &[u32; COUNT]) {
+        for (place, word) in self.words::<COUNT>(at).iter().zip(words) {
+            place.store(word.to_be(), Relaxed);
         }
     }
 
     /// Four mapped bytes, big-endian, at a multiple of four.
+    #[inline]
     fn word(&self, at: usize) -> &AtomicU32 {
-        assert!(at.is_multiple_of(4) && at + 4 <= self.mapping.len(), "{at} is outside the index file");
+        let [word] = self.words(at);
+        word
+    }
+
+    /// Some of them, one after another.
+    #[inline]
+    fn words<const COUNT: usize>(&self, at: usize) -> &[AtomicU32; COUNT] {
+        let inside = at.is_multiple_of(4) && at + 4 * COUNT <= self.mapping.len();
+        assert!(inside, "{at} is outside the index file");
         // SAFETY: inside the mapping, which starts on a page; all access to it is by such words.
         #[allow(clippy::cast_ptr_alignment)]
         unsafe {
-            AtomicU32::from_ptr(self.mapping.as_ptr().add(at).cast())
+            &*self.mapping.as_ptr().add(at).cast()
         }
     }
 }
