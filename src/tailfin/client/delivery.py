@@ -49,8 +49,11 @@ class Delivery:
         self._given_up = given_up
         self._loop = asyncio.get_running_loop()
         self._begun: set[asyncio.Task[list[SendResult]]] = set()
-        self._under_way = 0
-        self._ended = threading.Condition()
+        # No lock: Ctrl-C could interrupt a thread that holds it, and nobody would give it back.
+        self._in_loop = 0
+        self._in_threads: dict[int, int] = {}
+        self._drains = 0
+        self._ended = asyncio.Event()
         self._closed = False
 
     async def route(self, topic: str) -> Route:
@@ -60,7 +63,7 @@ class Delivery:
     async def deliver(self, letter: Letter) -> list[SendResult]:
         """Send a letter until a broker has acknowledged it, or no further try makes sense."""
         began = time.monotonic()
-        with self._counted(len(letter.messages)):
+        with self._counted_in_loop(len(letter.messages)):
             await self.find_route(letter)
             with contextlib.closing(self._steps(letter, began)) as steps:
                 try:
@@ -94,7 +97,7 @@ class Delivery:
     ) -> list[SendResult]:
         """Do so in this thread, which waits; `wait_for` runs a coroutine where routes are looked up."""
         began = time.monotonic()
-        with self._counted(len(letter.messages)):
+        with self._counted_here(len(letter.messages)):
             if not self._knows_queues(letter.topic):
                 wait_for(self.find_route(letter))
             with contextlib.closing(self._steps(letter, began)) as steps:
@@ -134,7 +137,11 @@ class Delivery:
     @property
     def under_way(self) -> int:
         """How many messages have not arrived yet."""
-        return self._under_way
+        return self._in_loop + sum(tuple(self._in_threads.values()))
+
+    def end_here(self) -> None:
+        """Count nothing more for this thread, idle now: Ctrl-C may have kept it from saying so."""
+        self._in_threads.pop(threading.get_ident(), None)
 
     def close(self) -> None:
         """Try nothing again: what is under way ends with its next failure."""
@@ -142,11 +149,18 @@ class Delivery:
 
     async def drain(self, seconds: float | None) -> bool:
         """Wait for what is under way; return whether all of it has ended."""
-        return await asyncio.to_thread(self._rest, seconds)
-
-    def _rest(self, seconds: float | None) -> bool:
-        with self._ended:
-            return self._ended.wait_for(lambda: not self._under_way, seconds)
+        self._drains += 1
+        try:
+            async with asyncio.timeout(seconds):
+                while self.under_way:
+                    self._ended.clear()
+                    if self.under_way:
+                        await self._ended.wait()
+        except TimeoutError:
+            pass
+        finally:
+            self._drains -= 1
+        return not self.under_way
 
     def _steps(self, letter: Letter, now: float) -> Steps:
         try:
@@ -219,16 +233,24 @@ class Delivery:
             self._loop.call_soon_threadsafe(self._network.look_for_routes)
 
     @contextlib.contextmanager
-    def _counted(self, count: int) -> Iterator[None]:
-        with self._ended:
-            self._under_way += count
+    def _counted_in_loop(self, count: int) -> Iterator[None]:
+        self._in_loop += count
         try:
             yield
         finally:
-            with self._ended:
-                self._under_way -= count
-                if not self._under_way:
-                    self._ended.notify_all()
+            self._in_loop -= count
+            self._ended.set()
+
+    @contextlib.contextmanager
+    def _counted_here(self, count: int) -> Iterator[None]:
+        self._in_threads[threading.get_ident()] = count
+        try:
+            yield
+        finally:
+            self.end_here()
+            if self._drains:
+                with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
+                    self._loop.call_soon_threadsafe(self._ended.set)
 
 
 def _results(end: StopIteration) -> list[SendResult]:

@@ -97,6 +97,33 @@ def test_ctrl_c_ends_a_blocking_send(running: Cluster) -> None:
             assert process.wait(20) == 0
 
 
+OFTEN_INTERRUPTED = """
+import random, signal, sys, tailfin
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, interrupt)
+chance = random.Random(7)
+with tailfin.Producer("shop", nameserver=sys.argv[1]) as producer:
+    producer.queues("often")
+    for _ in range(1000):
+        try:
+            signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.00001, 0.0005))
+            while True:
+                producer.send(tailfin.Message("often", b"x"))
+        except KeyboardInterrupt:
+            pass
+    print(producer.flush(10))
+"""
+
+
+def test_a_producer_works_on_after_interrupts_at_any_moment_of_a_send(running: Cluster) -> None:
+    command = [sys.executable, "-c", OFTEN_INTERRUPTED, running.namesrv]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
+
+
 FORGOTTEN = """
 import sys, tailfin
 producer = tailfin.Producer("shop", nameserver=sys.argv[1])

@@ -50,7 +50,9 @@ class Producer(Face):
     def _end(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        self._post = None
+        if self._post is not None:
+            self._post = None
+            self._core.running.delivery.end_here()
         super()._end(kind, error, where)
 
     def send(
@@ -111,7 +113,9 @@ class Producer(Face):
         Returns:
             Whether everything has ended; False when the time is over first.
         """
-        return self._call(self._core.flush(timeout))
+        portal = self._opened()
+        self._core.running.delivery.end_here()
+        return portal.call(self._core.flush(timeout))
 
     def send_oneway(
         self,
