@@ -190,14 +190,17 @@ class Cluster:
         self._run(self._commit(wrap(self._namespace, group), offsets))
 
     async def _commit(self, group: str, offsets: Offsets) -> None:
-        if group not in self._groups:
+        if group not in self._groups and await self._make(group):
             self._groups.add(group)
-            await self._make(group)
         kept = RemoteOffsets(self._network, group)
         await kept.store({self._wrapped(queue): offset for queue, offset in offsets.items()})
 
-    async def _make(self, group: str) -> None:
-        """Make a group that is not there: official brokers keep no offsets for strangers."""
+    async def _make(self, group: str) -> bool:
+        """Make a group that is not there: official brokers keep no offsets for strangers.
+
+        Returns:
+            Whether it is there now; otherwise the next commit tries again.
+        """
         from tailfin.admin.groups import Groups
         from tailfin.admin.servers import Servers
         from tailfin.admin.topics import Topics
@@ -209,6 +212,8 @@ class Cluster:
                 await groups.create(group)
         except (ClientError, RemotingError) as error:
             log.warning("whether there is a group %s is not known: %s", group, error)
+            return False
+        return True
 
     def _wrapped(self, queue: Queue) -> Queue:
         return queue._replace(topic=wrap(self._namespace, queue.topic))

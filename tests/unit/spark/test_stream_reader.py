@@ -17,6 +17,7 @@ from tailfin.spark.plain_stream_reader import PlainStreamReader
 from tailfin.spark.stream import Following
 from tailfin.spark.stream_readers import StreamReader
 from tailfin.testing import Cluster, cluster, until
+from tailfin.wire.codes import Code
 from tests.unit.spark.arriving import readable
 
 BODY = StructType().add("body", "binary")
@@ -146,6 +147,23 @@ def test_lag_is_what_a_batch_leaves(running: Cluster) -> None:
     assert behind["messages"] == 4
     assert behind["seconds"] > 0
     assert after == {"messages": 0, "seconds": 0.0}
+
+
+def test_a_group_that_could_not_be_made_for_one_batch_is_made_for_the_next(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with cluster(autoCreateSubscriptionGroup=False) as servers:
+        make(servers)
+        fill(servers, 3)
+        stream = reader(servers, group="progress", requestTimeoutMs="300")
+        end = stream.latestOffset(stream.initialOffset(), ReadAllAvailable())
+        with servers.faults.drop(Code.GET_ALL_SUBSCRIPTIONGROUP_CONFIG):
+            stream.commit(end)
+        stream.commit(end)
+
+        with tailfin.PullConsumer("progress", nameserver=servers.namesrv) as consumer:
+            assert [consumer.committed(queue) for queue in consumer.queues("orders")] == [3]
+    assert "whether there is a group progress is not known" in caplog.text
 
 
 def test_topics_of_a_pattern_are_read_as_they_appear(running: Cluster) -> None:
