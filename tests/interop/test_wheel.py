@@ -68,12 +68,12 @@ def test_the_wheel_brings_no_other_package(python: Path) -> None:
 def test_a_first_program_of_five_lines_runs_with_the_wheel_alone(python: Path, tmp_path: Path) -> None:
     with cluster() as running:
         process = subprocess.Popen(
-            [python, "-I", "-c", FIRST_PROGRAM.format(running.namesrv)],
+            # Unbuffered by -u: -I does not look at PYTHONUNBUFFERED, and the line would wait for the end.
+            [python, "-I", "-u", "-c", FIRST_PROGRAM.format(running.namesrv)],
             cwd=tmp_path,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=os.environ | {"PYTHONUNBUFFERED": "1"},
         )
         watchdog = threading.Timer(PROGRAM_S_MAX, process.kill)
         watchdog.start()
