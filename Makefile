@@ -43,12 +43,16 @@ GO := $(or $(shell command -v go),$(CURDIR)/.build/go/go/bin/go)
 KILLS ?= 2000
 SPARK_KILLS ?= 30
 FRAMES ?= 1000000
-# Halves that take about as long as each other run side by side: they mostly wait. Spark does not.
+# Halves that take about as long as each other run side by side: they mostly wait, or keep one core busy.
 UNIT_CLIENTS := $(wildcard tests/unit/client tests/unit/admin tests/unit/cli tests/unit/examples)
 UNIT_OTHERS := tests/unit $(addprefix --ignore=,$(UNIT_CLIENTS))
 PEERS_CLIENTS := $(wildcard tests/interop/clients tests/interop/python_client)
 PEERS_OTHERS := $(wildcard tests/interop/test_*.py tests/crash)
+# Those that start Sparks of their own, and those that share one.
+SPARK_STARTS := $(wildcard $(addprefix tests/spark/test_,connect.py exactly_once.py older_versions.py source_cluster.py))
+SPARK_OTHERS := tests/spark $(addprefix --ignore=,$(SPARK_STARTS))
 OTHER_LOG := .build/other-half.log
+PEERS_LOG := .build/peers.log
 
 # Tests $(1) and tests $(2), the output of these after that of those.
 define side_by_side
@@ -69,7 +73,16 @@ run: build ## build, then start name server and broker here (RUN_ARGS=--ephemera
 	@$(PYTHON) -m tailfin start $(RUN_ARGS)
 
 .PHONY: test
-test: tools-test check test-rust test-unit test-peers ## everything CI runs, fast suites first
+test: tools-test parts check test-rust test-unit test-peers ## everything CI runs, fast suites first
+
+# Side by side: the engine's build keeps one core busy, and fetching the peers waits.
+.PHONY: parts
+parts: tools-test $(REQUIREMENTS)
+	@mkdir -p $(dir $(PEERS_LOG))
+	@$(MAKE) peers > $(PEERS_LOG) 2>&1 & peers=$$!; \
+		one=0; $(MAKE) build || one=$$?; \
+		two=0; wait $$peers || { two=$$?; cat $(PEERS_LOG); }; \
+		exit $$((one | two))
 
 .PHONY: build
 build: tools-build $(ENGINE) ## make .venv and the engine; does nothing when nothing changed
@@ -103,7 +116,7 @@ test-unit: tools-build $(ENGINE) ## Python tests that take seconds
 .PHONY: test-peers
 test-peers: tools-test $(ENGINE) peers ## tests against the official Java code, crash tests, and Spark
 	$(call side_by_side,$(PEERS_CLIENTS),$(PEERS_OTHERS))
-	$(PYTHON) -m pytest -q tests/spark
+	$(call side_by_side,$(SPARK_STARTS),$(SPARK_OTHERS))
 
 .PHONY: crash
 crash: tools-build $(ENGINE) ## the long kill -9 run: KILLS=2000

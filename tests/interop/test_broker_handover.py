@@ -159,7 +159,7 @@ def test_directory_goes_from_the_official_broker_to_ours_and_back(tmp_path: Path
         assert kept_filter(home) == first
 
 
-WAITS = {"messageDelayLevel": "9s 22s"}
+WAITS = {"messageDelayLevel": "9s 22s", "timerFlushIntervalMs": 1000}
 TIMER_CHECK = Path("store") / "config" / "timercheck"
 
 

@@ -5,14 +5,17 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
 import tailfin
 from tailfin.testing import cluster
 from tests.interop.clients import clusters, java_programs
+from tests.spark import homes
 from tests.unit.spark.arriving import readable
 
 if TYPE_CHECKING:
@@ -35,6 +38,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Spark on two cores of this machine; nothing is registered with it."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    home = homes.unzipped(Path(pyspark.__file__).parent, tmp_path_factory.mktemp("spark") / "home")
+    os.environ["SPARK_HOME"] = str(home)
     session = (
         SparkSession.builder.master("local[2]")
         .appName("tailfin tests")
@@ -47,6 +52,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
         .getOrCreate()
     )
+    del os.environ["SPARK_HOME"]  # those that tests start have the one that is installed
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()

@@ -18,13 +18,14 @@ import pyspark
 import tailfin
 from tailfin.spark.sink.options import AT_LEAST_ONCE, EXACTLY_ONCE
 from tailfin.testing import cluster, until
+from tests.spark import homes
 from tests.spark.sinking import visible
 from tests.unit.spark.arriving import readable
 
 ROOT = Path(__file__).parents[2]
 CLIENT = ROOT / ".build/pyspark/client"
 SOURCES = Path(tailfin.__file__).parents[1]
-SPARK_HOME = Path(pyspark.__file__).parent
+INSTALLED = Path(pyspark.__file__).parent
 STARTS_WITHIN_S = 120
 JOB_S = 300
 WRITTEN = [
@@ -64,13 +65,14 @@ def connect_server(home: Path) -> Iterator[str]:
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
     }
-    command = [str(SPARK_HOME / "bin/spark-submit"), "--master", "local[2]"]
+    spark_home = homes.unzipped(INSTALLED, home / "spark")
+    command = [str(spark_home / "bin/spark-submit"), "--master", "local[2]"]
     command += [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
     command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
     environment = os.environ | {
         "PYTHONPATH": str(SOURCES),
         "PYSPARK_PYTHON": sys.executable,
-        "SPARK_HOME": str(SPARK_HOME),
+        "SPARK_HOME": str(spark_home),
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
 

@@ -15,10 +15,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import pyspark
 import pytest
 
 import tailfin
 from tailfin.testing import Cluster, cluster, until
+from tests.spark import homes
 from tests.spark.sinking import visible
 
 KILLS = int(os.environ.get("TAILFIN_SPARK_KILLS", "3"))
@@ -32,12 +34,13 @@ ROOT = Path(__file__).parents[2]
 class Driver:
     """The program in a session of its own, with everything it starts."""
 
-    def __init__(self, running: Cluster, home: Path, number: int) -> None:
+    def __init__(self, running: Cluster, home: Path, spark_home: Path, number: int) -> None:
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")]),
             "PYSPARK_PYTHON": sys.executable,
             "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_HOME": str(spark_home),
         }
         self._output = home / f"output-{number}"
         with self._output.open("wb") as output:
@@ -133,9 +136,10 @@ def test_copies_have_every_message_once_whatever_is_killed(tmp_path: Path) -> No
     chance = random.Random(SEED)
     print(f"TAILFIN_SPARK_SEED={SEED}")
     drivers: list[Driver] = []
+    spark_home = homes.unzipped(Path(pyspark.__file__).parent, tmp_path / "spark")
 
     def start() -> Driver:
-        drivers.append(Driver(running, tmp_path, len(drivers)))
+        drivers.append(Driver(running, tmp_path, spark_home, len(drivers)))
         until(drivers[-1].is_ready, START_S)
         return drivers[-1]
 

@@ -15,6 +15,7 @@ import pytest
 import tailfin
 from tailfin.spark.sink.options import AT_LEAST_ONCE, EXACTLY_ONCE
 from tailfin.testing import cluster
+from tests.spark import homes
 from tests.spark.sinking import visible
 from tests.unit.spark.arriving import readable
 
@@ -81,8 +82,8 @@ def run(version: str, tmp_path: Path) -> dict[str, object]:
         "PYTHONPATH": f"{home}{os.pathsep}{SOURCES}",
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_HOME": str(homes.unzipped(home / "pyspark", tmp_path / "home")),
     }
-    environment.pop("SPARK_HOME", None)
     (tmp_path / "job.py").write_text(JOB)
     with cluster() as running:
         with (

@@ -14,10 +14,13 @@ import pytest
 
 import tailfin
 from tailfin.testing import Cluster, cluster, until
+from tests.interop.clients import java_programs
+from tests.spark import homes
 from tests.unit.spark.arriving import readable
 
 SOURCES = Path(tailfin.__file__).parents[1]
-HOME = Path(pyspark.__file__).parent
+INSTALLED = Path(pyspark.__file__).parent
+QUICK_START = " ".join(java_programs.QUICK_START)
 READY_S = 60
 JOB_S = 120
 JOB = """\
@@ -29,6 +32,7 @@ spark = (
     .config("spark.executor.memory", "512m")
     .config("spark.cores.max", "2")
     .config("spark.executor.cores", "1")
+    .config("spark.executor.extraJavaOptions", "{java}")
     .config("spark.executorEnv.PYTHONPATH", "{path}")
     .config("spark.task.maxFailures", "1")
     .getOrCreate()
@@ -45,12 +49,13 @@ tailfin.__version__ = "0.0.7"
 
 
 @contextmanager
-def deployed(kind: str, home: Path, *arguments: str) -> Iterator[Path]:
+def deployed(spark_home: Path, kind: str, home: Path, *arguments: str) -> Iterator[Path]:
     """Run a master or a worker; give the file it logs to."""
     home.mkdir()
     log = home / "log"
     environment = os.environ | {
-        "SPARK_HOME": str(HOME),
+        "SPARK_HOME": str(spark_home),
+        "SPARK_DAEMON_JAVA_OPTS": QUICK_START,
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_WORKER_DIR": str(home / "work"),
         "PYSPARK_PYTHON": sys.executable,
@@ -58,7 +63,7 @@ def deployed(kind: str, home: Path, *arguments: str) -> Iterator[Path]:
     }
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [HOME / "bin/spark-class", f"org.apache.spark.deploy.{kind}", "--host", "127.0.0.1", *arguments],
+            [spark_home / "bin/spark-class", f"org.apache.spark.deploy.{kind}", *arguments],
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -75,19 +80,18 @@ def deployed(kind: str, home: Path, *arguments: str) -> Iterator[Path]:
 def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a master with two workers."""
     home = tmp_path_factory.mktemp("standalone")
-    ports = ("--port", "0", "--webui-port", "0")
+    start = partial(deployed, homes.unzipped(INSTALLED, home / "spark"))
+    places = ("--host", "127.0.0.1", "--webui-port", "0")
+    size = ("--cores", "1", "--memory", "700m")
     with ExitStack() as stack:
-        log = stack.enter_context(deployed("master.Master", home / "master", *ports))
+        log = stack.enter_context(start("master.Master", home / "master", *places, "--port", "0"))
         address = until(lambda: re.findall(r"spark://127\.0\.0\.1:\d+", log.read_text()), READY_S)[0]
-        for name in ("one", "two"):
-            arguments = ("--cores", "1", "--memory", "700m", "--webui-port", "0", address)
-            worker = stack.enter_context(deployed("worker.Worker", home / name, *arguments))
-            until(partial(_registered, worker), READY_S)
+        workers = [
+            stack.enter_context(start("worker.Worker", home / name, *places, *size, address))
+            for name in ("one", "two")
+        ]
+        until(lambda: all("Successfully registered" in worker.read_text() for worker in workers), READY_S)
         yield address
-
-
-def _registered(log: Path) -> bool:
-    return "Successfully registered" in log.read_text()
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +112,7 @@ def filled() -> Iterator[Cluster]:
 
 def run(master: str, namesrv: str, path: str, home: Path) -> "subprocess.CompletedProcess[str]":
     program = home / "job.py"
-    program.write_text(JOB.format(master=master, namesrv=namesrv, path=path))
+    program.write_text(JOB.format(master=master, namesrv=namesrv, path=path, java=QUICK_START))
     environment = os.environ | {
         "PYTHONPATH": str(SOURCES),
         "PYSPARK_PYTHON": sys.executable,
