@@ -188,17 +188,23 @@ def recover(session: Session, case: Case) -> None:
         sides.remove(session.data / "killed")
         session.progress(f"{case.name}: writing {log_bytes / GIB:g} GiB, then an orderly close")
         session.run("engine", "fill", "closed", **options)
-        _recover_state(session, f"{case.name}-clean", "closed", log_bytes)
+        _recover_state(session, f"{case.name}-clean", "closed", log_bytes, own_close=True)
+        _recover_state(session, f"{case.name}-copied", "closed", log_bytes)
     finally:
         sides.remove(session.data / "killed")
         sides.remove(session.data / "closed")
 
 
-def _recover_state(session: Session, case: str, folder: str, log_bytes: int) -> None:
+def _recover_state(
+    session: Session, case: str, folder: str, log_bytes: int, *, own_close: bool = False
+) -> None:
+    """Let the sides open copies of a folder, with `own_close` after each has opened and closed it once."""
     ends: set[int] = set()
 
     def opened(program: str) -> list[Figures]:
         _clone(session.data / folder, session.data / "copy", log_bytes)
+        if own_close:
+            session.run(program, "recover", "copy")
         return _same_end(ends, session.run(program, "recover", "copy"))
 
     turns: dict[str, Side] = {"java": lambda: opened("java"), "tailfin": lambda: opened("engine")}
