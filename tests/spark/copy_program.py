@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 LOOK_EVERY_S = 0.05
+KINDS = ("topic", "parquet")
 
 
 class Copies:
@@ -30,10 +31,19 @@ class Copies:
         self._queries: dict[str, StreamingQuery] = {}
 
     def keep_running(self) -> None:
-        """Start what does not run."""
-        for kind in ("topic", "parquet"):
-            if kind not in self._queries or not self._queries[kind].isActive:
-                self._queries[kind] = self._start(kind)
+        """Start what does not run, one after the other.
+
+        Begun at the same moment, two queries have been seen to leave a collection that they share in Spark's
+        driver with a wrong size; no task could be serialized from then on.
+        """
+        for kind in KINDS:
+            if self._running(kind).lastProgress is None:
+                return
+
+    def _running(self, kind: str) -> StreamingQuery:
+        if kind not in self._queries or not self._queries[kind].isActive:
+            self._queries[kind] = self._start(kind)
+        return self._queries[kind]
 
     def _start(self, kind: str) -> StreamingQuery:
         rows = (
@@ -51,15 +61,15 @@ class Copies:
 
     def are_at_work(self) -> bool:
         """Whether both have written a batch since they were started."""
-        return all(query.lastProgress is not None for query in self._queries.values())
+        queries = self._queries.values()
+        return len(queries) == len(KINDS) and all(query.lastProgress is not None for query in queries)
 
     def finish(self) -> list[str]:
         """Copy what is left, stop, and return the rows of the Parquet files."""
-        for kind in ("topic", "parquet"):
+        for kind in KINDS:
             while True:
-                self.keep_running()
                 try:
-                    self._queries[kind].processAllAvailable()
+                    self._running(kind).processAllAvailable()
                 except StreamingQueryException:
                     continue
                 break
