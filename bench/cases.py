@@ -52,7 +52,9 @@ class Session:
     def words(self, case: str, folder: str, options: dict[str, object]) -> list[str]:
         words = [case, str(self.data / folder)]
         for name, value in options.items():
-            words += [f"--{name.replace('_', '-')}", str(value)]
+            words.append(f"--{name.replace('_', '-')}")
+            if value is not True:
+                words.append(str(value))
         return words
 
     def alternate(
@@ -150,26 +152,29 @@ def sync_flush(session: Session, case: Case) -> None:
 
 
 def read(session: Session, case: Case) -> None:
+    """Let each side read what it wrote: what reading costs depends on how the pages of a file were made."""
     count = session.amount(5_000_000, 50_000)
-    session.progress(f"{case.name}: writing {count:,} messages for all sides to read")
-    session.run("engine", "fill", "store", body=case.body, count=count)
+    session.progress(f"{case.name}: writing {count:,} messages, each side its own")
+    session.run("java", "append", "java", body=case.body, count=count, warmup_count=0, keep=True)
+    session.run("engine", "fill", "tailfin", body=case.body, count=count)
 
-    def checked(program: str) -> list[Figures]:
-        lines = session.run(program, "read", "store", runs=2)
+    def checked(program: str, folder: str) -> list[Figures]:
+        lines = session.run(program, "read", folder, runs=2)
         if any(line["messages"] != count for line in lines):
             raise DifferentWork(f"{program} read {[line['messages'] for line in lines]} of {count} messages")
         return lines
 
     turns: dict[str, Side] = {
-        "java": lambda: checked("java"),
-        "tailfin": lambda: checked("engine"),
-        "limit": lambda: session.run("engine", "walk", "store"),
-        "python": lambda: checked("python"),
+        "java": lambda: checked("java", "java"),
+        "tailfin": lambda: checked("engine", "tailfin"),
+        "limit": lambda: session.run("engine", "walk", "tailfin"),
+        "python": lambda: checked("python", "tailfin"),
     }
     try:
         session.alternate(case.name, turns)
     finally:
-        sides.remove(session.data / "store")
+        sides.remove(session.data / "java")
+        sides.remove(session.data / "tailfin")
 
 
 def recover(session: Session, case: Case) -> None:
@@ -178,8 +183,8 @@ def recover(session: Session, case: Case) -> None:
     options: dict[str, object] = {"body": case.body, "bytes": log_bytes}
     try:
         session.progress(f"{case.name}: writing {log_bytes / GIB:g} GiB, then kill -9")
-        command = [str(session.engine), *session.words("fill", "killed", options), "--hang"]
-        sides.fill_until_killed(command)
+        words = session.words("fill", "killed", {**options, "hang": True})
+        sides.fill_until_killed([str(session.engine), *words])
         _recover_state(session, f"{case.name}-kill", "killed", log_bytes)
         for derived in ("consumequeue", "index"):
             shutil.rmtree(session.data / "killed" / derived)

@@ -20,7 +20,7 @@ use crate::read::touched;
 const BLOCK: [u8; 4096] = [b'x'; 4096];
 const UNIT_BYTES: usize = 20;
 /// How far ahead the walk fetches records from memory.
-const WALK_AHEAD: usize = 8;
+const WALK_AHEAD: usize = 16;
 
 /// Copy as many records as `append` writes, of the same size, into a new file: faulting its pages in on the
 /// way, and with all of them there before the clock starts.

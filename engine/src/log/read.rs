@@ -142,8 +142,8 @@ impl ReadResult {
 
 /// How many units one read looks through for messages that match its filter.
 const FILTER_SCAN_UNITS: usize = 800;
-/// How far ahead of its use a message is fetched from memory.
-const PREFETCH_UNITS: usize = 4;
+/// How far ahead of its use a message is fetched from memory: as far as the processor has room for such requests.
+const PREFETCH_UNITS: usize = 16;
 
 impl Store {
     /// Read messages of a queue in order.
