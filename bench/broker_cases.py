@@ -89,7 +89,7 @@ def prepare(session: Session, broker: Broker, *, many_pages: bool, batch: int) -
         topics.create(broker.address, "WarmUp", QUEUES)
     seconds = session.amount(WARM_UP_SECONDS if broker.side == "official" else 2, 1)
     run = measured if many_pages else undisturbed
-    # Without an end to its own work the official broker would work it off while the clock runs.
+    # Until all of it can be read: the official broker would work off the rest while the clock runs.
     dispatched = broker.side != "limit"
     run(broker, "warm-up", mode="send", topic="WarmUp", duration=seconds, batch=batch, consumable=dispatched)
 
