@@ -1,9 +1,11 @@
 /* Lets msync, fdatasync and fsync fail with EIO while the file named by FAILING_SYNC holds a word. The word is
- * part of the path of the files whose syncs fail; "msync" stands for all maps. */
+ * part of the path of the files whose syncs fail; "msync" stands for all maps, and "once" for the first sync of
+ * a map, which takes its time: as of a kernel, nobody hears of that failure a second time. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +41,14 @@ static int fails(int descriptor) {
 
 int msync(void *start, size_t length, int flags) {
     int (*next)(void *, size_t, int) = dlsym(RTLD_NEXT, "msync");
+    static atomic_int failed;
+    if (holds("once")) {
+        if (atomic_exchange(&failed, 1))
+            return next(start, length, flags);
+        usleep(300000);
+        errno = EIO;
+        return -1;
+    }
     if (holds("msync")) {
         errno = EIO;
         return -1;

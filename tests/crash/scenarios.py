@@ -6,6 +6,7 @@ loaded and the file named by FAILING_SYNC tells which.
 
 import os
 import random
+import signal
 import struct
 import subprocess
 import sys
@@ -37,7 +38,7 @@ def message_of(action: Callable[[], object]) -> str | None:
     """Return what the store says against an action; None when it does it."""
     try:
         action()
-    except (StoreError, ValueError) as error:
+    except (StoreError, ValueError, OSError) as error:
         return str(error)
     return None
 
@@ -111,6 +112,59 @@ def failed_async_flush(root: Path) -> None:
     assert_readable(store, history)
     assert message_of(store.close) is not None
     assert (root / "abort").exists()
+
+
+def failed_sync_while_another_waits(root: Path) -> None:
+    store = open_store(root, flushDiskType="SYNC_FLUSH")
+    history = stores.fill(store, 30, random.Random(11))
+    safe = store.flushed_offset
+    statuses: list[str] = []
+    with failing("once"):
+        threads = [
+            threading.Thread(
+                target=lambda: statuses.append(refused(lambda: store.append("Orders", b"lost?")).status)
+            )
+            for _ in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        # It has the same bytes to sync, and waits for the sync that fails.
+        wait_until(lambda: store.max_physical_offset > safe, "an append to wait for the disk")
+        assert message_of(store.flush) is not None
+        for thread in threads:
+            thread.join()
+        assert "an earlier sync of the log failed" in (message_of(store.flush) or "")
+    assert set(statuses) <= {"FLUSH_DISK_TIMEOUT", "SERVICE_NOT_AVAILABLE"}, statuses
+    assert store.flushed_offset == safe
+    assert_readable(store, history)
+    assert message_of(store.close) is not None
+
+
+def unsynced_after_kill(root: Path) -> None:
+    command = [sys.executable, "-m", "tests.crash.scenarios", "killed_before_a_sync", str(root)]
+    assert subprocess.run(command, cwd=REPOSITORY, check=False).returncode == -signal.SIGKILL
+    # What recovery finds may be in memory only. As long as that cannot be synced, nothing may count as safe.
+    with failing("msync"):
+        store = open_store(root, **_SELDOM)
+        assert store.max_physical_offset > 0
+        assert store.flushed_offset < store.max_physical_offset
+        assert message_of(store.flush) is not None
+        assert message_of(store.close) is not None
+        assert message_of(lambda: open_store(root, flushDiskType="SYNC_FLUSH")) is not None
+    healed = stores.open_engine(root, **_SELDOM)
+    assert any("read anew from the disk" in text for _, text in healed.notes())
+    healed.flush()
+    assert healed.flushed_offset == healed.max_physical_offset
+    healed.close()
+
+
+_SELDOM = {"flushIntervalCommitLog": 600_000, "flushCommitLogThoroughInterval": 600_000}
+
+
+def killed_before_a_sync(root: Path) -> None:
+    store = open_store(root, **_SELDOM)
+    stores.fill(store, 30, random.Random(12))
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def failed_queue_sync(root: Path) -> None:
@@ -217,6 +271,9 @@ SCENARIOS = {
     for each in (
         failed_sync_flush,
         failed_async_flush,
+        failed_sync_while_another_waits,
+        unsynced_after_kill,
+        killed_before_a_sync,
         failed_queue_sync,
         cut_short_under_reader,
         cut_short_under_writer,

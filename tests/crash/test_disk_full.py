@@ -77,14 +77,17 @@ def _assert_all_there(store: Store, history: History) -> None:
 
 
 @pytest.mark.shows("CL-07")
-def test_a_full_disk_refuses_appends_and_keeps_serving_reads(small_disk: Path) -> None:
+@pytest.mark.parametrize("pool", [False, True], ids=["mapped", "transient pool"])
+def test_a_full_disk_refuses_appends_and_keeps_serving_reads(small_disk: Path, pool: bool) -> None:
     rng, history = random.Random(1), History()
     # Queues that are not written meanwhile cannot meet the full disk before the log does.
-    with _open(small_disk / "store", flushIntervalConsumeQueue=3_600_000) as store:
+    settings = {"flushIntervalConsumeQueue": 3_600_000, "transientStorePoolEnable": pool}
+    with _open(small_disk / "store", **settings) as store:
         refused = _fill_up(store, history, rng)
         assert refused.status == "CREATE_MAPPED_FILE_FAILED"
         assert "No space left on device" in str(refused)
         assert len(history.messages) > 500
+        store.flush()  # what is in the pool cannot be read before
         _assert_all_there(store, history)
         for message in history.messages[::50]:
             found = store.message_at(message.physical_offset)

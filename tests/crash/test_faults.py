@@ -58,6 +58,17 @@ def test_a_failed_flush_in_the_background_stops_writes_and_not_reads(tmp_path: P
     _reopens_with(tmp_path / "store", 35)
 
 
+@pytest.mark.shows("FL-02")
+def test_a_sync_that_fails_while_another_waits_its_turn_fails_both(tmp_path: Path, shim: Path) -> None:
+    _run("failed_sync_while_another_waits", tmp_path / "store", shim)
+    _reopens_with(tmp_path / "store", 30)
+
+
+def test_what_a_kill_left_in_memory_counts_as_safe_only_after_a_sync(tmp_path: Path, shim: Path) -> None:
+    _run("unsynced_after_kill", tmp_path / "store", shim)
+    _reopens_with(tmp_path / "store", 30)
+
+
 def test_after_a_failed_queue_sync_the_checkpoint_stays_and_the_next_start_recovers(
     tmp_path: Path, shim: Path
 ) -> None:

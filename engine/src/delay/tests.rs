@@ -14,7 +14,13 @@ use crate::log::store::Store;
 use crate::message::{Draft, properties, samples};
 
 fn open(root: &Path) -> Arc<Store> {
-    Arc::new(Store::open(StoreConfig::small(root), Arc::new(Notes::default())).unwrap())
+    open_with(root, |_| ())
+}
+
+fn open_with(root: &Path, change: impl FnOnce(&mut StoreConfig)) -> Arc<Store> {
+    let mut config = StoreConfig::small(root);
+    change(&mut config);
+    Arc::new(Store::open(config, Arc::new(Notes::default())).unwrap())
 }
 
 fn put(store: &Store, topic: &str, queue_id: i32, body: &[u8], pairs: &[(&str, &str)]) -> Placed {

@@ -1,6 +1,7 @@
 //! Where each group stands in each queue.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -199,7 +200,9 @@ impl Offsets {
         let mut table = self.table.write();
         for Pair(topic, group) in table.pairs_of(topic, group) {
             if let Some(positions) = table.remove(&topic, &group) {
-                self.resets.fetch_sub(positions.lock().reset.len(), Ordering::AcqRel);
+                // Taken out: a pull may hold the positions still, and would count the reset once more.
+                let resets = mem::take(&mut positions.lock().reset);
+                self.resets.fetch_sub(resets.len(), Ordering::AcqRel);
                 self.version.fetch_add(1, Ordering::Relaxed);
             }
         }

@@ -151,7 +151,8 @@ impl HotPath {
         // Pairs with the fence in the dispatcher: either it sees us waiting, or we see its message.
         fence(Ordering::SeqCst);
         let queue = self.store.derived.queues.get(topic.as_bytes(), queue_id);
-        if queue.is_some_and(|queue| queue.max_offset() > offset) {
+        // The same goes for whoever lets all go.
+        if queue.is_some_and(|queue| queue.max_offset() > offset) || !self.parking.has_room() {
             self.answer_all(self.parking.take(|state| state.remove(id).into_iter().collect()));
         }
     }
@@ -195,7 +196,8 @@ impl HotPath {
 
     /// Answer everyone now, and from now on at once.
     pub fn release_pulls(&self) {
-        self.parking.closed.store(true, Ordering::Release);
+        // As strong as what `park` does the other way round.
+        self.parking.closed.store(true, Ordering::SeqCst);
         self.answer_all(self.parking.take(|state| state.remove_where(|_| true)));
     }
 

@@ -74,8 +74,15 @@ impl HotPath {
             return;
         }
         let HeldPull { pull, allowed, handle, .. } = held;
-        match self.look(&self.settings().options, &pull, &allowed) {
-            Ok(answer) => {
+        let options = &self.settings().options;
+        // The rules may have changed since, and so may the group's filter.
+        let judged = match self.judge(options, &pull, true) {
+            Err(Verdict::Python) => Ok(allowed),
+            judged => judged,
+        };
+        let answered = judged.and_then(|allowed| Ok((self.look(options, &pull, &allowed)?, allowed)));
+        match answered {
+            Ok((answer, allowed)) => {
                 self.note_progress(&pull, &answer, false);
                 self.count_found(&pull, &answer);
                 answer.send(&allowed, |reply| handle.reply(reply));

@@ -1,5 +1,6 @@
 //! Sends: judged one by one, put into the log together.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use crate::message::layout::property::{self, NAME_END, VALUE_END};
 use crate::message::layout::{TOPIC_BYTES_MAX_V1, sys_flag};
 use crate::message::{BatchEntry, Draft, batch};
 use crate::net::frame::Frame;
-use crate::net::hot::Outbox;
+use crate::net::hot::{Asked, Outbox};
 use crate::net::text::Text;
 
 const RETRY_PREFIX: &[u8] = b"%RETRY%";
@@ -36,8 +37,8 @@ pub struct Sends<'a> {
     topics: Vec<Arc<Topic>>,
     /// Properties as they will be stored, one after another.
     text: String,
-    /// The messages of all batches.
-    entries: Vec<BatchEntry<'a>>,
+    /// The messages of all batches, with their properties as they will be stored.
+    entries: Vec<(BatchEntry<'a>, Cow<'a, [u8]>)>,
     /// Python has seen them already, so topics marked for it are no reason to leave them to it.
     handed_back: bool,
 }
@@ -232,7 +233,7 @@ impl<'a> Sends<'a> {
         let first = self.entries.len();
         for entry in batch::entries(accepted.frame.body) {
             match entry {
-                Ok(entry) => self.entries.push(entry),
+                Ok(entry) => self.entries.push((entry, entry.closed_properties())),
                 Err(bad) => {
                     let number = self.entries.len() - first;
                     self.entries.truncate(first);
@@ -291,10 +292,10 @@ impl<'a> Sends<'a> {
                 drafts.push(single);
                 continue;
             };
-            drafts.extend(self.entries[batch].iter().map(|entry| Draft {
+            drafts.extend(self.entries[batch].iter().map(|(entry, properties)| Draft {
                 flag: entry.flag,
                 body: entry.body,
-                properties: entry.properties,
+                properties,
                 ..single
             }));
         }
@@ -335,7 +336,7 @@ impl<'a> Sends<'a> {
         out: &mut Outbox<'_>,
     ) {
         let timeout = path.store.sync_flush_timeout();
-        let mut unflushed = SentGroup::default();
+        let mut unflushed: Option<SentGroup> = None;
         for (accepted, result) in self.frames.iter().zip(results) {
             let frame = accepted.frame;
             match result {
@@ -351,7 +352,8 @@ impl<'a> Sends<'a> {
                         recall_handle: handle,
                     };
                     if timeout.is_some() && accepted.waits && !frame.is_oneway() {
-                        unflushed.add(placed, &sent, out.hold(frame));
+                        let group = unflushed.get_or_insert_with(|| SentGroup::new(out.hold(frame)));
+                        group.add(placed, sent, Asked::of(frame));
                     } else {
                         sent.reply(settings, response::SUCCESS, None, |reply| out.reply(frame, reply));
                     }
@@ -362,8 +364,8 @@ impl<'a> Sends<'a> {
                 }
             }
         }
-        if let Some(timeout) = timeout.filter(|_| !unflushed.is_empty()) {
-            path.hold_sent(unflushed, Instant::now() + timeout);
+        if let Some((group, timeout)) = unflushed.zip(timeout) {
+            path.hold_sent(group, Instant::now() + timeout);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Answers to sends, at once or when the disk has the messages.
 
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use parking_lot::Mutex;
@@ -9,7 +11,7 @@ use super::path::{HotPath, Settings};
 use crate::log::append::Placed;
 use crate::log::put::{PutStatus, Refusal};
 use crate::message::ids::{MessageId, join_message_ids};
-use crate::net::hot::{Reply, ReplyHandle};
+use crate::net::hot::{Asked, Reply, ReplyHandle};
 use crate::net::text::Value;
 
 const REGION_FIELD: &str = "MSG_REGION";
@@ -108,47 +110,74 @@ impl Refusal {
 }
 
 /// Sends of one socket read that wait for the disk together: they lie side by side in the log.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct SentGroup {
     /// One past the last byte that has to be on disk.
     end: u64,
-    replies: Vec<(Sent<'static>, String, ReplyHandle)>,
+    /// The right to answer all of them.
+    handle: ReplyHandle,
+    sent: Vec<(Asked, Sent<'static>, Range<usize>)>,
+    /// Their unique keys, one after another.
+    keys: String,
 }
 
 impl SentGroup {
-    pub fn add(&mut self, placed: &Placed, sent: &Sent<'_>, handle: ReplyHandle) {
-        self.end = self.end.max(placed.physical_offset + placed.size);
-        let owned = Sent { unique_key: "", ..sent.clone() };
-        self.replies.push((owned, sent.unique_key.to_owned(), handle));
+    pub fn new(handle: ReplyHandle) -> Self {
+        Self { end: 0, handle, sent: Vec::new(), keys: String::new() }
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.replies.is_empty()
+    pub fn add(&mut self, placed: &Placed, sent: Sent<'_>, asked: Asked) {
+        self.end = self.end.max(placed.physical_offset + placed.size);
+        let key_start = self.keys.len();
+        self.keys.push_str(sent.unique_key);
+        self.sent.push((asked, Sent { unique_key: "", ..sent }, key_start..self.keys.len()));
     }
 
     fn answer(self, settings: &Settings, code: i32, remark: Option<&str>) {
-        for (sent, unique_key, handle) in self.replies {
-            let sent = Sent { unique_key: &unique_key, ..sent };
-            sent.reply(settings, code, remark, |reply| handle.reply(reply));
-        }
+        self.handle.reply_all(|answers| {
+            for (asked, sent, key) in self.sent {
+                let sent = Sent { unique_key: &self.keys[key], ..sent };
+                sent.reply(settings, code, remark, |reply| answers.reply(asked, reply));
+            }
+        });
     }
 }
 
 /// Sends that wait for the disk.
 #[derive(Debug, Default)]
-pub struct Unflushed(Mutex<Vec<(Instant, SentGroup)>>);
+pub struct Unflushed {
+    groups: Mutex<Vec<(Instant, SentGroup)>>,
+    /// How many sends that are; read without the lock.
+    sends: AtomicUsize,
+}
 
 impl Unflushed {
-    fn take(&self, mut is_due: impl FnMut(Instant, &SentGroup) -> bool) -> Vec<(Instant, SentGroup)> {
-        let mut waiting = self.0.lock();
-        waiting.extract_if(.., |(deadline, group)| is_due(*deadline, group)).collect()
+    fn put(&self, deadline: Instant, group: SentGroup) {
+        let mut groups = self.groups.lock();
+        self.sends.fetch_add(group.sent.len(), Ordering::Relaxed);
+        groups.push((deadline, group));
     }
+
+    fn take(&self, mut is_due: impl FnMut(Instant, &SentGroup) -> bool) -> Vec<(Instant, SentGroup)> {
+        let mut groups = self.groups.lock();
+        let taken: Vec<_> = groups.extract_if(.., |(deadline, group)| is_due(*deadline, group)).collect();
+        self.sends.fetch_sub(count(&taken), Ordering::Relaxed);
+        taken
+    }
+
+    pub fn sends(&self) -> usize {
+        self.sends.load(Ordering::Relaxed)
+    }
+}
+
+fn count(groups: &[(Instant, SentGroup)]) -> usize {
+    groups.iter().map(|(_, group)| group.sent.len()).sum()
 }
 
 impl HotPath {
     /// Answer these sends when the log is flushed past them, or say at the deadline that it was not.
     pub fn hold_sent(&self, group: SentGroup, deadline: Instant) {
-        self.unflushed.0.lock().push((deadline, group));
+        self.unflushed.put(deadline, group);
         self.alarm.ring_by(deadline);
         // The flush may have come between the put and now.
         self.sent_is_flushed(self.store.log.flushed());
@@ -182,7 +211,7 @@ impl HotPath {
             let remark = "the message is in the log, but was not flushed to disk in time";
             group.answer(&settings, response::FLUSH_DISK_TIMEOUT, Some(remark));
         }
-        self.unflushed.0.lock().iter().map(|(deadline, _)| *deadline).min()
+        self.unflushed.groups.lock().iter().map(|(deadline, _)| *deadline).min()
     }
 
     /// The ids of a message, or of a batch of them.

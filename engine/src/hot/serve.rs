@@ -99,6 +99,10 @@ impl Watch for HotPath {
         self.sent_is_flushed(offset);
     }
 
+    fn waiting_for_disk(&self) -> usize {
+        self.unflushed.sends()
+    }
+
     fn is_waiting(&self) -> bool {
         self.held_pulls() > 0
     }

@@ -1,4 +1,5 @@
-//! A server that only answers: it decodes the frame, copies the body into a mapped file and says yes.
+//! A server that only answers: it decodes the frame, copies the body into a mapped file and says yes. Who pulls gets
+//! the messages of the last batch, whatever he asks for.
 //!
 //! What a broker serves on a machine stands beside what this one serves there: nobody gets past it.
 
@@ -19,13 +20,16 @@ use super::connection::Connection;
 use super::draft::{Encoded, Request};
 use super::header::Frame;
 use super::poll::Poll;
+use super::shelf::Shelf;
 use super::{LoadError, Result};
 
 const LOG_BYTES: u64 = 1 << 30;
 const ROUND_MAX: Duration = Duration::from_millis(100);
 const ONEWAY: i32 = 2;
 const GET_TOPIC_CONFIG: i32 = 351;
-const SENDS: [i32; 3] = [10, 310, 320];
+const SEND_BATCH: i32 = 320;
+const SENDS: [i32; 3] = [10, 310, SEND_BATCH];
+const PULL: i32 = 11;
 /// It has every topic that anyone asks for.
 const TOPIC_CONFIG: &[u8] =
     b"{\"order\":false,\"perm\":6,\"readQueueNums\":8,\"topicFilterType\":\"SINGLE_TAG\",\"topicName\":\"any\",\
@@ -46,8 +50,14 @@ impl LimitServer {
         let address = listener.local_addr().map_err(failed("listen"))?;
         let log = Log::new(directory).map_err(failed("make the mapped file"))?;
         let stopped = Arc::new(AtomicBool::new(false));
-        let serving =
-            Serving { listener, log, yes: Answers::new(), connections: Vec::new(), poll: Poll::default() };
+        let serving = Serving {
+            listener,
+            log,
+            yes: Answers::new(),
+            shelf: Shelf::default(),
+            connections: Vec::new(),
+            poll: Poll::default(),
+        };
         let seen = Arc::clone(&stopped);
         let thread = thread::Builder::new()
             .name("limit".to_owned())
@@ -126,21 +136,23 @@ impl Answers {
         Self { json: answer.encode(false, b""), binary: answer.encode(true, b"") }
     }
 
-    fn write(&self, out: &mut Vec<u8>, frame: &Frame<'_>) {
-        let start = out.len();
-        let encoded = if frame.binary { &self.binary } else { &self.json };
-        out.extend_from_slice(&encoded.frame);
-        let at = start + encoded.opaque_at;
-        if frame.binary {
-            out[at..at + 4].copy_from_slice(&frame.opaque.to_be_bytes());
-            return;
-        }
-        // A shorter number leaves blanks, which JSON allows.
-        let mut left = frame.opaque.unsigned_abs();
-        for digit in out[at..at + OPAQUE_DIGITS].iter_mut().rev() {
-            *digit = if left > 0 || frame.opaque == 0 { b'0' + (left % 10) as u8 } else { b' ' };
-            left /= 10;
-        }
+    fn to(&self, frame: &Frame<'_>) -> &Encoded {
+        if frame.binary { &self.binary } else { &self.json }
+    }
+}
+
+fn write(out: &mut Vec<u8>, answer: &Encoded, frame: &Frame<'_>) {
+    let at = out.len() + answer.opaque_at;
+    out.extend_from_slice(&answer.frame);
+    if frame.binary {
+        out[at..at + 4].copy_from_slice(&frame.opaque.to_be_bytes());
+        return;
+    }
+    // A shorter number leaves blanks, which JSON allows.
+    let mut left = frame.opaque.unsigned_abs();
+    for digit in out[at..at + OPAQUE_DIGITS].iter_mut().rev() {
+        *digit = if left > 0 || frame.opaque == 0 { b'0' + (left % 10) as u8 } else { b' ' };
+        left /= 10;
     }
 }
 
@@ -148,6 +160,7 @@ struct Serving {
     listener: TcpListener,
     log: Log,
     yes: Answers,
+    shelf: Shelf,
     connections: Vec<Connection>,
     poll: Poll,
 }
@@ -196,7 +209,7 @@ impl Serving {
         let mut out = std::mem::take(&mut connection.out);
         loop {
             match connection.next_frame() {
-                Ok(Some(frame)) => answer(&frame, &mut self.log, &self.yes, &mut out),
+                Ok(Some(frame)) => answer(&frame, &mut self.log, &self.yes, &mut self.shelf, &mut out),
                 Ok(None) => break,
                 Err(_) => return false,
             }
@@ -208,9 +221,12 @@ impl Serving {
     }
 }
 
-fn answer(frame: &Frame<'_>, log: &mut Log, yes: &Answers, out: &mut Vec<u8>) {
+fn answer(frame: &Frame<'_>, log: &mut Log, yes: &Answers, shelf: &mut Shelf, out: &mut Vec<u8>) {
     if SENDS.contains(&frame.code) {
         log.append(frame.body);
+    }
+    if frame.code == SEND_BATCH {
+        shelf.take(frame.body);
     }
     if frame.is_response() || frame.flag & ONEWAY != 0 {
         return;
@@ -220,5 +236,10 @@ fn answer(frame: &Frame<'_>, log: &mut Log, yes: &Answers, out: &mut Vec<u8>) {
         out.extend_from_slice(&answer.encode(frame.binary, TOPIC_CONFIG).frame);
         return;
     }
-    yes.write(out, frame);
+    if frame.code == PULL {
+        let count = frame.number("maxMsgNums").and_then(|count| usize::try_from(count).ok()).unwrap_or(1);
+        write(out, shelf.answer(count, frame.binary), frame);
+        return;
+    }
+    write(out, yes.to(frame), frame);
 }

@@ -18,6 +18,7 @@ mod poll;
 mod pull;
 mod run;
 mod send;
+mod shelf;
 mod tally;
 mod template;
 

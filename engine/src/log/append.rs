@@ -283,14 +283,11 @@ impl Appender<'_> {
     /// Where to write at `position` of the current file, whose space up to `upto` is made sure of.
     fn target(&self, position: u64, upto: u64) -> Result<*mut u8, AppendFailure> {
         let writer = &*self.writer;
-        let base = match (&writer.buffer, &writer.segment) {
-            (Some(buffer), _) => buffer.as_mut_ptr(),
-            (None, Some(segment)) => {
-                self.log.ensure_space(segment, upto).map_err(AppendFailure::NoFile)?;
-                segment.map().as_ptr()
-            }
-            (None, None) => unreachable!("a file is chosen before its space"),
-        };
+        let Some(segment) = &writer.segment else { unreachable!("a file is chosen before its space") };
+        // For what goes into a buffer first as well: it must not be acknowledged and then find no room.
+        self.log.ensure_space(segment, upto).map_err(AppendFailure::NoFile)?;
+        let base =
+            writer.buffer.as_ref().map_or_else(|| segment.map().as_ptr(), |buffer| buffer.as_mut_ptr());
         // SAFETY: callers stay within the file's size, which is also the buffer's.
         Ok(unsafe { base.add(position as usize) })
     }
@@ -300,7 +297,9 @@ impl Appender<'_> {
         let Some(segment) = self.writer.segment.clone() else { return Ok(()) };
         let rest = (segment.size() - position) as usize;
         if let Some(head) = blank_head(rest) {
-            let at = self.target(position, position + head.len() as u64)?;
+            // A commit writes the whole rest of the buffer.
+            let needed = if self.writer.buffer.is_some() { rest } else { head.len() };
+            let at = self.target(position, position + needed as u64)?;
             // SAFETY: as in `append_batch`; a reused buffer may hold an older file's bytes here.
             unsafe {
                 if self.writer.buffer.is_some() {

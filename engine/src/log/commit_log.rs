@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use memmap2::MmapRaw;
 use parking_lot::{Mutex, RwLock};
@@ -28,15 +28,17 @@ pub struct CommitLog {
     segments: RwLock<VecDeque<Arc<Segment>>>,
     /// Files made ahead of need, in order, not yet part of the log.
     ahead: Mutex<VecDeque<Arc<Segment>>>,
-    pub(super) writer: Mutex<Writer>,
+    pub(super) writer: OwnLine<Mutex<Writer>>,
     /// When the append lock was taken, in milliseconds since the epoch; 0 while it is free.
-    pub(super) locked_since: AtomicI64,
+    pub(super) locked_since: OwnLine<AtomicI64>,
     pub(super) written: OwnLine<AtomicU64>,
     committed: AtomicU64,
     flushed: AtomicU64,
     pub(super) flushing: Mutex<()>,
+    /// Written by the holder of `flushing` only.
+    flush_failed: AtomicBool,
     /// Store timestamp of the last record; moves after `written`, so reading it first never promises too much.
-    pub(super) last_timestamp: AtomicI64,
+    pub(super) last_timestamp: OwnLine<AtomicI64>,
     /// Everything before it has space and is faulted in.
     prepared: AtomicU64,
     /// Wakes the thread that prepares space.
@@ -68,13 +70,14 @@ impl CommitLog {
             file_bytes: config.log_file_bytes,
             segments: RwLock::new(segments),
             ahead: Mutex::default(),
-            writer: Mutex::default(),
-            locked_since: AtomicI64::new(0),
+            writer: OwnLine::default(),
+            locked_since: OwnLine::default(),
             written: OwnLine(AtomicU64::new(end)),
             committed: AtomicU64::new(end),
             flushed: AtomicU64::new(end),
             flushing: Mutex::default(),
-            last_timestamp: AtomicI64::new(0),
+            flush_failed: AtomicBool::new(false),
+            last_timestamp: OwnLine::default(),
             prepared: AtomicU64::new(0),
             prepare: Signal::default(),
             pool,
@@ -155,6 +158,11 @@ impl CommitLog {
         self.prepared.store(end, Ordering::Release);
         self.last_timestamp.store(last_timestamp, Ordering::Release);
         Ok(())
+    }
+
+    /// Let the next flush begin at `offset`: what follows was found in memory, and may not be on disk.
+    pub fn doubt_from(&self, offset: u64) {
+        self.flushed.fetch_min(offset, Ordering::AcqRel);
     }
 
     /// Add the file that the writer needs next, from those made ahead or made now.
@@ -259,10 +267,11 @@ impl CommitLog {
             };
             let position = from - segment.start();
             let to = (position + PREPARE_STEP_BYTES).min(segment.size());
+            let pages = self.pages_for(window);
+            segment.ensure_allocated(to, pages)?;
+            // What goes into a buffer first is written to the file: its pages in the map need not be there before.
             if segment.buffer().is_none() {
                 let range = position as usize..to as usize;
-                let pages = self.pages_for(window);
-                segment.ensure_allocated(to, pages)?;
                 if pages == Pages::Single {
                     segment.map().keep_pages_small(range.clone());
                 }
@@ -281,6 +290,7 @@ impl CommitLog {
     /// are joined again and again, and so does a slow writer with the flush of every half second.
     fn pages_for(&self, window: u64) -> Pages {
         match self.config.flush_mode {
+            _ if self.pool.is_some() => Pages::Single, // commits make them
             FlushMode::Sync => Pages::Single,
             FlushMode::Async if window > PREPARE_BYTES_MIN => Pages::Huge,
             FlushMode::Async => Pages::Joined,
@@ -347,9 +357,24 @@ impl CommitLog {
 
     /// Put everything readable on disk. Returns the store timestamp that is now safe, if anything moved.
     ///
-    /// After an error nothing may be assumed of the pages: the caller must not try again.
+    /// After an error nothing may be assumed of the pages: the kernel drops the error with the report, and a second
+    /// sync would succeed without the data. So there is none in this run.
     pub fn flush(&self, least_pages: u64) -> Result<Option<i64>> {
         let _alone = self.flushing.lock();
+        if self.has_flush_failed() {
+            return Err(Error::Config(
+                "an earlier sync of the log failed, so what is on disk is unknown; restart to recover".into(),
+            ));
+        }
+        self.flush_alone(least_pages).inspect_err(|_| self.flush_failed.store(true, Ordering::Release))
+    }
+
+    /// Whether a sync failed. Nothing heals that but a restart.
+    pub fn has_flush_failed(&self) -> bool {
+        self.flush_failed.load(Ordering::Acquire)
+    }
+
+    fn flush_alone(&self, least_pages: u64) -> Result<Option<i64>> {
         let timestamp = self.last_timestamp();
         let target = self.readable();
         let mut from = self.flushed();

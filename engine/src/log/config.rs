@@ -99,6 +99,12 @@ const LEVELS_SECONDS: [i64; 18] =
     [1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200];
 
 impl StoreConfig {
+    /// Whether messages can name further queues. Their numbers are given out and followed only then: those in a
+    /// message that was put otherwise are whatever its client wrote.
+    pub fn has_light_queues(&self) -> bool {
+        self.lmq && self.multi_dispatch
+    }
+
     /// What `tailfin.config` says of a store that nobody configured, for programs without Python.
     pub fn usual(root: &Path) -> Self {
         Self {

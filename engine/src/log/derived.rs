@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::config::StoreConfig;
 use super::index::{IndexRequest, IndexService, IndexWriter};
 use super::notes::{Level, Notes};
-use super::queue::{Appended, ConsumeQueue, QueueTable, RecentQueues, Unit};
-use crate::error::Result;
+use super::queue::{Appended, ConsumeQueue, QueueTable, RecentQueues, Unit, can_be_topic};
+use crate::error::{Error, Result};
 use crate::message::ids::{TopicHash, tags_code};
 use crate::message::layout::RECORD_BYTES_MIN;
 use crate::message::{DispatchProperties, Record, TransactionType};
@@ -27,6 +27,15 @@ pub enum Taken {
     },
     /// The record's place is another's, though the record is newer than all in the queue.
     Conflict,
+}
+
+/// How far a message's number in its queue is to be believed, when it leaves a gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbers {
+    /// The writer gave it out, or the next message bears it out.
+    Sure,
+    /// It stands alone in a log that may be damaged.
+    Doubtful,
 }
 
 #[derive(Debug)]
@@ -61,43 +70,92 @@ impl Derived {
         put(queue, record.queue_offset(), self.unit(record, properties), record)
     }
 
-    /// Enter a record into the further queues that it names.
+    /// Enter a record into the further queues that it names. One that cannot take it is passed over.
     pub fn enqueue_light(
         &self,
         recent: &mut RecentQueues,
         record: &Record<'_>,
         properties: &DispatchProperties<'_>,
+        numbers: Numbers,
     ) -> Result<()> {
         for (name, queue_id, offset) in self.light_places(record, properties) {
-            let queue = recent.get(&self.queues, name, queue_id)?;
             let unit = self.unit(record, properties);
-            // As in the official store, such a queue has no extension.
-            if let Appended::Gap { expected } = queue.append(offset, unit)? {
-                self.close_gap(queue, expected, offset, unit)?;
-            }
+            let taken = recent
+                .get(&self.queues, name, queue_id)
+                .and_then(|queue| self.put_light(queue, offset, unit, numbers));
+            self.skip_unplaceable(taken, record)?;
         }
         Ok(())
     }
 
-    /// The further queues that a record names, and its offset in each.
+    fn put_light(&self, queue: &ConsumeQueue, offset: i64, unit: Unit, numbers: Numbers) -> Result<()> {
+        // As in the official store, such a queue has no extension.
+        match queue.append(offset, unit)? {
+            Appended::Gap { expected } => self.close_gap(queue, expected, offset, unit, numbers)?,
+            Appended::Conflict => self.note_conflict(queue, offset, unit),
+            Appended::Written | Appended::Repeated => {}
+        }
+        Ok(())
+    }
+
+    /// A record whose topic or number can be nobody's is damaged. It is said, and no reason to stop.
+    #[inline]
+    pub fn skip_unplaceable(&self, taken: Result<()>, record: &Record<'_>) -> Result<()> {
+        match taken {
+            Err(Error::Config(reason)) => {
+                let offset = record.physical_offset();
+                self.notes.say(
+                    Level::Error,
+                    format!("the message at offset {offset} is damaged and in no queue: {reason}"),
+                );
+                Ok(())
+            }
+            Err(error) => Err(error),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Say that a message has no place in a queue, since its number is another's.
+    pub fn note_conflict(&self, queue: &ConsumeQueue, offset: i64, unit: Unit) {
+        self.notes.say(
+            Level::Error,
+            format!(
+                "queue {}-{}: number {offset} is taken, so the message at offset {} is left out",
+                queue.topic(),
+                queue.queue_id(),
+                unit.physical_offset
+            ),
+        );
+    }
+
+    /// The further queues that a record names, and its offset in each. Its own is none of them.
     pub fn light_places<'a>(
         &self,
         record: &Record<'a>,
         properties: &DispatchProperties<'a>,
     ) -> impl Iterator<Item = (&'a [u8], i32, i64)> + use<'a> {
         let is_consumable = record.transaction_type().is_consumable();
-        let (lmq, queue_id) = (self.config.lmq, record.queue_id());
-        self.light_queues(record.topic(), properties)
+        let (topic, queue_id) = (record.topic(), record.queue_id());
+        self.light_queues(topic, properties)
             .filter(move |_| is_consumable)
-            .map(move |(name, offset)| (name, light_queue_id(lmq, name, queue_id), offset))
+            .map(move |(name, offset)| (name, light_queue_id(name, queue_id), offset))
+            .filter(move |&(name, light_id, _)| (name, light_id) != (topic, queue_id))
     }
 
     /// Fill the units that the log no longer has with blanks, so that later ones keep their offsets.
-    pub fn close_gap(&self, queue: &ConsumeQueue, expected: i64, offset: i64, unit: Unit) -> Result<()> {
+    pub fn close_gap(
+        &self,
+        queue: &ConsumeQueue,
+        expected: i64,
+        offset: i64,
+        unit: Unit,
+        numbers: Numbers,
+    ) -> Result<()> {
         let name = format!("queue {}-{}", queue.topic(), queue.queue_id());
         // Each message that is missing took room in the log. A number beyond that is a damaged one.
         let room = unit.physical_offset.saturating_sub(queue.max_physical_offset().max(0));
-        if (offset - expected).saturating_mul(RECORD_BYTES_MIN as i64) > room {
+        let has_room = (offset - expected).saturating_mul(RECORD_BYTES_MIN as i64) <= room;
+        if numbers == Numbers::Doubtful && !has_room {
             self.notes.say(
                 Level::Error,
                 format!(
@@ -159,7 +217,7 @@ impl Derived {
         properties: &DispatchProperties<'a>,
     ) -> impl Iterator<Item = (&'a [u8], i64)> + use<'a> {
         let both = match (properties.multi_dispatch, properties.multi_queue_offset) {
-            (Some(names), Some(offsets)) if self.config.multi_dispatch && may_multi_dispatch(topic) => {
+            (Some(names), Some(offsets)) if self.config.has_light_queues() && may_multi_dispatch(topic) => {
                 let count = |text: &[u8]| text.split(|&byte| byte == b',').count();
                 (count(names) == count(offsets)).then_some((names, offsets))
             }
@@ -215,7 +273,7 @@ pub fn light_queue_names(text: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 pub fn is_light_queue_name(name: &[u8]) -> bool {
-    !name.is_empty() && !name.contains(&b'/') && !name.contains(&b'\\')
+    can_be_topic(name)
 }
 
 pub fn is_lmq(name: &[u8]) -> bool {
@@ -223,8 +281,8 @@ pub fn is_lmq(name: &[u8]) -> bool {
 }
 
 /// A light queue has one queue; any other name shares the message's queue id.
-pub fn light_queue_id(lmq: bool, name: &[u8], queue_id: i32) -> i32 {
-    if lmq && is_lmq(name) { 0 } else { queue_id }
+pub fn light_queue_id(name: &[u8], queue_id: i32) -> i32 {
+    if is_lmq(name) { 0 } else { queue_id }
 }
 
 /// Retry, dead letter, system and schedule topics are never dispatched to further queues.

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use super::arrivals::Arrivals;
 use super::commit_log::CommitLog;
 use super::config::FlushMode;
-use super::derived::{self, Derived, Taken};
+use super::derived::{self, Derived, Numbers, Taken};
 use super::flags::{Flag, Flags};
 use super::index::IndexWriter;
 use super::notes::Level;
@@ -332,25 +332,8 @@ impl Dispatcher {
         watch: Option<&dyn Watch>,
     ) -> Result<()> {
         let properties = DispatchProperties::for_dispatch(record.properties());
-        match self.derived.enqueue(recent, record, &properties)? {
-            Taken::Yes => {}
-            Taken::Gap { expected } => {
-                let queue = self.derived.queues.get_or_create(record.topic(), record.queue_id())?;
-                let unit = self.derived.unit_of(record);
-                self.derived.close_gap(&queue, expected, record.queue_offset(), unit)?;
-            }
-            Taken::Conflict => self.log.notes().say(
-                Level::Error,
-                format!(
-                    "queue {}-{}: number {} is taken, so the message at offset {} is left out",
-                    String::from_utf8_lossy(record.topic()),
-                    record.queue_id(),
-                    record.queue_offset(),
-                    record.physical_offset()
-                ),
-            ),
-        }
-        self.derived.enqueue_light(recent, record, &properties)?;
+        // Not all was looked at when it was put: what a batch names, or what another store wrote.
+        self.derived.skip_unplaceable(self.enter_queues(recent, record, &properties), record)?;
         if let Some(watch) = watch {
             self.tell_arrival(watch, record, &properties);
         }
@@ -361,6 +344,25 @@ impl Dispatcher {
             self.let_index_stand(record.physical_offset().cast_unsigned(), &error);
         }
         Ok(())
+    }
+
+    fn enter_queues(
+        &self,
+        recent: &mut RecentQueues,
+        record: &Record<'_>,
+        properties: &DispatchProperties<'_>,
+    ) -> Result<()> {
+        let queue = || self.derived.queues.get_or_create(record.topic(), record.queue_id());
+        let unit = || self.derived.unit_of(record);
+        match self.derived.enqueue(recent, record, properties)? {
+            Taken::Yes => {}
+            Taken::Gap { expected } => {
+                // The message was acknowledged under its number: it must not be lost with those before it.
+                self.derived.close_gap(&*queue()?, expected, record.queue_offset(), unit(), Numbers::Sure)?;
+            }
+            Taken::Conflict => self.derived.note_conflict(&*queue()?, record.queue_offset(), unit()),
+        }
+        self.derived.enqueue_light(recent, record, properties, Numbers::Sure)
     }
 
     /// Leave messages from an offset on for later: the index only helps to find them, and must not keep them from

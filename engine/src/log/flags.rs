@@ -12,6 +12,8 @@ pub enum Flag {
     DiskFull = 1 << 4,
     Fenced = 1 << 5,
     LogicDiskFull = 1 << 6,
+    /// Far from RocketMQ's, which has none for this.
+    CommitError = 1 << 16,
 }
 
 impl Flag {
@@ -62,6 +64,7 @@ impl Flags {
             (Flag::DiskFull, "the disk is too full"),
             (Flag::Fenced, "fenced by the controller"),
             (Flag::LogicDiskFull, "the disk of the consume queues is too full"),
+            (Flag::CommitError, "the buffers of the transient store pool cannot be written to the log"),
         ];
         let raised = words.into_iter().filter(|&(flag, _)| bits & flag as u32 != 0).map(|(_, word)| word);
         raised.collect::<Vec<_>>().join(", ")

@@ -11,14 +11,17 @@ use super::checkpoint::Checkpoint;
 use super::commit_log::CommitLog;
 use super::config::FlushMode;
 use super::flags::{Flag, Flags};
+use super::markers::AbortFile;
 use super::notes::Level;
 use super::signal::Signal;
 use super::waiters::Waiters;
-use super::watch::Watcher;
+use super::watch::{Watch, Watcher};
 use crate::error::{Error, Result};
 
-/// Longer than this a sync does not wait for company.
+/// A sync waits for company as long as the last one took, but no longer than this.
 const GATHER_MAX: Duration = Duration::from_micros(500);
+/// For fewer writers it does not wait.
+const COMPANY_MIN: usize = 8;
 const SLOW: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
@@ -26,15 +29,17 @@ pub struct Flusher {
     log: Arc<CommitLog>,
     checkpoint: Arc<Checkpoint>,
     flags: Arc<Flags>,
+    abort: Arc<AbortFile>,
     /// Told when the flushed offset moved: in sync mode readers wait for it.
     flushed: Arc<Signal>,
     /// Held by the one waiting append that syncs for all of them.
     pub(super) leading: Mutex<()>,
     waiters: Waiters,
     watcher: Arc<Watcher>,
-    /// How many the last sync answered.
-    group: AtomicUsize,
-    failed: AtomicBool,
+    /// How many the last sync answered, and how many were waiting for the next one by then.
+    company: AtomicUsize,
+    /// How long the last sync took, in microseconds.
+    took: AtomicU64,
     syncs: AtomicU64,
     pub(super) wake: Signal,
 }
@@ -44,6 +49,7 @@ impl Flusher {
         log: Arc<CommitLog>,
         checkpoint: Arc<Checkpoint>,
         flags: Arc<Flags>,
+        abort: Arc<AbortFile>,
         flushed: Arc<Signal>,
         watcher: Arc<Watcher>,
     ) -> Self {
@@ -51,15 +57,42 @@ impl Flusher {
             log,
             checkpoint,
             flags,
+            abort,
             flushed,
             leading: Mutex::default(),
             waiters: Waiters::default(),
             watcher,
-            group: AtomicUsize::new(0),
-            failed: AtomicBool::new(false),
+            company: AtomicUsize::new(0),
+            took: AtomicU64::new(0),
             syncs: AtomicU64::new(0),
             wake: Signal::default(),
         }
+    }
+
+    /// Write what the transient buffers hold to the files; says whether anything moved. While that fails no message
+    /// is taken: it would be acknowledged, and be nowhere but in the memory of this process.
+    pub fn commit(&self, least_pages: u64) -> Result<bool> {
+        if self.log.pool.is_none() {
+            return Ok(false);
+        }
+        let result = self.log.commit(least_pages);
+        match &result {
+            Ok(moved) => {
+                let works = *moved || self.log.readable() == self.log.written();
+                if works && self.flags.clear(Flag::CommitError) {
+                    self.log.notes().say(Level::Info, "commits work again");
+                }
+            }
+            Err(error) => {
+                if self.flags.raise(Flag::CommitError) {
+                    self.log.notes().say(
+                        Level::Error,
+                        format!("commit failed, writes are refused until it works: {error}"),
+                    );
+                }
+            }
+        }
+        result
     }
 
     /// Sync what is readable, if it is at least `least_pages`.
@@ -70,11 +103,6 @@ impl Flusher {
     }
 
     fn sync(&self, least_pages: u64) -> Result<()> {
-        if self.has_failed() {
-            return Err(Error::Config(
-                "an earlier sync of the log failed, so what is on disk is unknown; restart to recover".into(),
-            ));
-        }
         let began = Instant::now();
         match self.log.flush(least_pages) {
             Ok(Some(timestamp)) => {
@@ -82,10 +110,11 @@ impl Flusher {
                 self.checkpoint.advance_log_timestamp(timestamp);
             }
             Ok(None) => return Ok(()),
-            // The kernel drops the error with the report: a second sync would succeed without the data.
+            // It was told when it failed.
+            Err(refused @ Error::Config(_)) => return Err(refused),
             Err(error) => {
-                self.failed.store(true, Ordering::Release);
                 self.flags.raise(Flag::NotWritable);
+                self.abort.note_failed_sync(self.log.notes());
                 self.log.notes().say(
                     Level::Error,
                     format!("{error}; the store takes no more writes, restart it to recover what is on disk"),
@@ -94,6 +123,7 @@ impl Flusher {
             }
         }
         let took = began.elapsed();
+        self.took.store(took.as_micros() as u64, Ordering::Relaxed);
         if took > SLOW {
             self.log.notes().say(Level::Info, format!("flushing the log took {} ms", took.as_millis()));
         }
@@ -102,18 +132,24 @@ impl Flusher {
 
     /// Whether a sync of the log failed. No flag and no later sync heals that, only a restart.
     pub fn has_failed(&self) -> bool {
-        self.failed.load(Ordering::Acquire)
+        self.log.has_flush_failed()
     }
 
     fn announce(&self) {
         self.flushed.raise();
         // After a failure everyone learns of it.
         let reached = if self.has_failed() { u64::MAX } else { self.log.flushed() };
-        let released = self.waiters.release(reached);
-        self.group.store(released, Ordering::Relaxed);
-        if let Some(watch) = self.watcher.get() {
+        let watch = self.watcher.get();
+        let waiting = self.waiting(watch.as_deref());
+        self.waiters.release(reached);
+        if let Some(watch) = watch {
             watch.flushed(reached);
         }
+        self.company.store(waiting, Ordering::Relaxed);
+    }
+
+    fn waiting(&self, watch: Option<&dyn Watch>) -> usize {
+        self.waiters.count() + watch.map_or(0, Watch::waiting_for_disk)
     }
 
     /// Wait until everything before `offset` is on disk. One of those who wait syncs for all.
@@ -130,7 +166,7 @@ impl Flusher {
             if let Some(leader) = self.leading.try_lock() {
                 self.gather();
                 // A failure is seen by the check above on the next turn.
-                let _ = self.log.commit(0).and_then(|_| self.sync(0));
+                let _ = self.commit(0).and_then(|_| self.sync(0));
                 // First: among those who are woken must be one who can lead.
                 drop(leader);
                 self.announce();
@@ -145,11 +181,15 @@ impl Flusher {
         }
     }
 
-    /// Give the writers of the last sync the time to come again: one sync for all of them is worth the wait.
+    /// Give those who were there at the last sync the time to come again: one sync for all of them is worth a wait.
     fn gather(&self) {
-        let expected = self.group.load(Ordering::Relaxed);
-        let until = Instant::now() + GATHER_MAX;
-        while expected > 1 && self.waiters.count() < expected && Instant::now() < until {
+        let company = self.company.load(Ordering::Relaxed);
+        if company < COMPANY_MIN {
+            return;
+        }
+        let watch = self.watcher.get();
+        let until = Instant::now() + GATHER_MAX.min(Duration::from_micros(self.took.load(Ordering::Relaxed)));
+        while self.waiting(watch.as_deref()) < company && Instant::now() < until {
             thread::yield_now();
         }
     }
@@ -179,6 +219,9 @@ impl Flusher {
             } else {
                 config.flush_least_pages
             };
+            if config.flush_mode == FlushMode::Sync {
+                self.gather();
+            }
             // An error raised its flag and left its note.
             let _ = self.flush(least_pages);
             if !stop.load(Ordering::Acquire) {
@@ -195,16 +238,11 @@ impl Flusher {
             wake.lower();
             let began = Instant::now();
             let thorough = last_thorough.elapsed() >= pool.commit_thorough_interval;
-            match self.log.commit(if thorough { 0 } else { pool.commit_least_pages }) {
-                Ok(true) => {
-                    last_thorough = Instant::now();
-                    self.nudge();
-                    self.flushed.raise();
-                }
-                Ok(false) => {}
-                Err(error) => {
-                    self.log.notes().say(Level::Error, format!("commit failed, to be tried again: {error}"));
-                }
+            // An error raised its flag and left its note.
+            if let Ok(true) = self.commit(if thorough { 0 } else { pool.commit_least_pages }) {
+                last_thorough = Instant::now();
+                self.nudge();
+                self.flushed.raise();
             }
             let took = began.elapsed();
             if took > SLOW {

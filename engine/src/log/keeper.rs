@@ -1,6 +1,11 @@
 //! The keeper of derived files: writes queues out, syncs them, and moves the checkpoint.
 
+use std::fs;
+use std::io;
+use std::iter;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -12,12 +17,13 @@ use super::config::StoreConfig;
 use super::derived::Derived;
 use super::dispatch::Dispatcher;
 use super::flags::{Flag, Flags};
+use super::markers::AbortFile;
 use super::notes::{Level, Notes};
 use super::queue::ConsumeQueue;
 use super::signal::Signal;
 use crate::error::{Error, Result};
 
-/// With more dirty queues than this, one sync of the file system is cheaper than one for each.
+/// With more dirty queues than this, one sync of each file system is cheaper than one for each.
 const SINGLE_SYNCS_MAX: usize = 64;
 /// Writing out never takes more than about this share of the thread's time.
 const WORK_SHARE: u32 = 10;
@@ -31,6 +37,7 @@ pub struct Keeper {
     dispatcher: Arc<Dispatcher>,
     checkpoint: Arc<Checkpoint>,
     flags: Arc<Flags>,
+    abort: Arc<AbortFile>,
     notes: Arc<Notes>,
     working: Mutex<()>,
     failed: AtomicBool,
@@ -44,10 +51,11 @@ impl Keeper {
         dispatcher: Arc<Dispatcher>,
         checkpoint: Arc<Checkpoint>,
         flags: Arc<Flags>,
+        abort: Arc<AbortFile>,
         notes: Arc<Notes>,
     ) -> Self {
         let (working, failed, wake) = (Mutex::default(), AtomicBool::default(), Signal::default());
-        Self { config, derived, dispatcher, checkpoint, flags, notes, working, failed, wake }
+        Self { config, derived, dispatcher, checkpoint, flags, abort, notes, working, failed, wake }
     }
 
     pub fn run(&self, stop: &AtomicBool) {
@@ -146,10 +154,13 @@ impl Keeper {
                 queue.sync_written()?;
             }
         } else if thorough {
-            sync_file_system(&self.config.queue_dir)?;
+            let dirs = queues.iter().flat_map(|queue| queue.dirs());
+            let dirs = one_of_each_file_system(iter::once(&*self.config.queue_dir).chain(dirs))?;
+            // Before: what is written out during the sync may not be part of it. After a failure nothing counts.
             for queue in queues {
                 queue.assume_synced();
             }
+            dirs.into_iter().try_for_each(sync_file_system)?;
         }
         if thorough && let Some(index) = &self.derived.index {
             self.checkpoint.advance_index_timestamp(index.flush()?);
@@ -161,6 +172,7 @@ impl Keeper {
     /// log is not touched by that, so writes go on; but the checkpoint stays, and the next start recovers.
     fn give_up(&self, error: &Error) {
         self.failed.store(true, Ordering::Release);
+        self.abort.note_failed_sync(&self.notes);
         self.notes.say(
             Level::Error,
             format!(
@@ -180,11 +192,50 @@ impl Keeper {
     }
 }
 
-fn sync_file_system(dir: &std::path::Path) -> Result<()> {
-    let file = std::fs::File::open(dir).map_err(|source| Error::io("open", dir, source))?;
+/// One of the directories for each file system that they are on: links may lead some of them to other disks.
+fn one_of_each_file_system<'a>(dirs: impl Iterator<Item = &'a Path>) -> Result<Vec<&'a Path>> {
+    let mut found = Vec::new();
+    for dir in dirs {
+        match fs::metadata(dir) {
+            // Nothing was written to it, or its topic was deleted.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(Error::io("look at", dir, source)),
+            Ok(of) if found.iter().any(|&(device, _)| device == of.dev()) => {}
+            Ok(of) => found.push((of.dev(), dir)),
+        }
+    }
+    Ok(found.into_iter().map(|(_, dir)| dir).collect())
+}
+
+fn sync_file_system(dir: &Path) -> Result<()> {
+    let file = fs::File::open(dir).map_err(|source| Error::io("open", dir, source))?;
     // SAFETY: a system call on an open descriptor.
     if unsafe { libc::syncfs(file.as_raw_fd()) } == 0 {
         return Ok(());
     }
-    Err(Error::io("sync the file system of", dir, std::io::Error::last_os_error()))
+    Err(Error::io("sync the file system of", dir, io::Error::last_os_error()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_queue_that_a_link_leads_to_another_disk_is_synced_there() {
+        let here = tempfile::tempdir().unwrap();
+        let Ok(other) = tempfile::tempdir_in("/dev/shm") else { return };
+        let [plain, linked, missing] = ["0", "1", "2"].map(|name| here.path().join(name));
+        fs::create_dir(&plain).unwrap();
+        symlink(other.path(), &linked).unwrap();
+        let dirs = [here.path(), &plain, &linked, &linked, &missing];
+        let found = one_of_each_file_system(dirs.into_iter()).unwrap();
+        let device = |dir: &Path| fs::metadata(dir).unwrap().dev();
+        if device(here.path()) == device(other.path()) {
+            assert_eq!(found, [here.path()]);
+        } else {
+            assert_eq!(found, [here.path(), &linked]);
+        }
+    }
 }

@@ -7,11 +7,35 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process;
 
+use super::notes::{Level, Notes};
 use crate::error::{Error, Result};
+
+/// A line that the file `abort` is given later.
+const SYNC_FAILED: &[u8] = b"sync failed";
 
 /// Make a created, renamed or deleted name in `dir` survive a power cut.
 pub fn sync_directory(dir: &Path) -> Result<()> {
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(|source| Error::io("sync", dir, source))
+}
+
+/// Have the kernel forget what it holds in memory of the files in `dir`, so that they are read as they are on disk.
+pub fn forget_cached(dir: &Path) -> Result<()> {
+    let failed = |source| Error::io("read anew", dir, source);
+    let entries = match fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(failed)?,
+    };
+    for entry in entries {
+        let file = File::open(entry.map_err(failed)?.path()).map_err(failed)?;
+        // Only pages that need not be written are forgotten. What cannot be written stays, and fails again later.
+        let _ = file.sync_data();
+        // SAFETY: a system call on an open descriptor.
+        let code = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+        if code != 0 {
+            return Err(failed(io::Error::from_raw_os_error(code)));
+        }
+    }
+    Ok(())
 }
 
 fn parent(path: &Path) -> &Path {
@@ -24,13 +48,17 @@ pub enum LastStop {
     Orderly,
     /// The process died and the machine went on: all that was written is in the page cache, or on disk.
     Killed,
+    /// A sync had failed before: memory may hold what the disk does not, and take it for written. The machine may
+    /// have gone down as well.
+    SyncFailed,
     /// The machine may have gone down: what was not synced may be lost, page by page.
     Crashed,
 }
 
 /// The file `abort`: it lies there from start to clean exit, so finding it at a start means a crash.
 ///
-/// Its text is the process id, as Java has it, and then the machine's boot, which tells the two crashes apart.
+/// Its text is the process id, as Java has it, then the machine's boot, which tells a kill from a crash, and then
+/// whether a sync failed.
 #[derive(Debug)]
 pub struct AbortFile {
     path: PathBuf,
@@ -46,9 +74,16 @@ impl AbortFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(LastStop::Orderly),
             Err(source) => Err(Error::io("read", &self.path, source)),
             Ok(text) => {
-                let boot = text.split(|&byte| byte == b'\n').nth(1);
-                let same_boot = boot.is_some_and(|boot| boot_id().is_some_and(|now| now.as_bytes() == boot));
-                Ok(if same_boot { LastStop::Killed } else { LastStop::Crashed })
+                let lines: Vec<_> = text.split(|&byte| byte == b'\n').skip(1).collect();
+                let same_boot = boot_id().is_some_and(|now| lines.first() == Some(&now.as_bytes()));
+                // Whatever the boot, which is not always known: what a crash asks for is done after this too.
+                Ok(if lines.contains(&SYNC_FAILED) {
+                    LastStop::SyncFailed
+                } else if same_boot {
+                    LastStop::Killed
+                } else {
+                    LastStop::Crashed
+                })
             }
         }
     }
@@ -67,6 +102,18 @@ impl AbortFile {
         };
         write().map_err(|source| Error::io("write", &self.path, source))?;
         sync_directory(parent(&self.path))
+    }
+
+    /// Let the next start know that a sync failed. The file need not reach the disk: a start after a crash of the
+    /// machine meets the disk's truth anyway.
+    pub fn note_failed_sync(&self, notes: &Notes) {
+        let write = || {
+            let mut file = OpenOptions::new().append(true).open(&self.path)?;
+            file.write_all(&[b"\n", SYNC_FAILED].concat())
+        };
+        if let Err(source) = write() {
+            notes.say(Level::Error, Error::io("write", &self.path, source).to_string());
+        }
     }
 
     /// Remove the file, if it is there, and wait for the disk.
@@ -173,6 +220,41 @@ mod tests {
         abort.remove().unwrap();
         assert_eq!(abort.last_stop().unwrap(), LastStop::Orderly);
         abort.remove().unwrap();
+    }
+
+    #[test]
+    fn a_failed_sync_is_told_to_the_next_start() {
+        let dir = tempfile::tempdir().unwrap();
+        let abort = AbortFile::at(&dir.path().join("abort"));
+        abort.create().unwrap();
+        abort.note_failed_sync(&Notes::default());
+        abort.note_failed_sync(&Notes::default());
+        assert_eq!(abort.last_stop().unwrap(), LastStop::SyncFailed);
+        abort.create().unwrap();
+        assert_eq!(abort.last_stop().unwrap(), LastStop::Killed);
+    }
+
+    #[test]
+    fn a_failed_sync_is_told_whatever_the_file_lacks() {
+        let dir = tempfile::tempdir().unwrap();
+        let abort = AbortFile::at(&dir.path().join("abort"));
+        let boot = boot_id().unwrap();
+        // Without a boot line, of a full disk, and after a line that was written in part.
+        for text in ["4711", "", "4711\nanother-boot", &format!("4711\n{boot}\nsyn")] {
+            fs::write(dir.path().join("abort"), text).unwrap();
+            abort.note_failed_sync(&Notes::default());
+            assert_eq!(abort.last_stop().unwrap(), LastStop::SyncFailed, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn files_that_are_read_anew_hold_what_they_held() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("one"), [7; 10_000]).unwrap();
+        forget_cached(dir.path()).unwrap();
+        assert_eq!(fs::read(dir.path().join("one")).unwrap(), [7; 10_000]);
+        forget_cached(&dir.path().join("missing")).unwrap();
+        assert!(forget_cached(&dir.path().join("one")).is_err(), "no folder");
     }
 
     #[test]

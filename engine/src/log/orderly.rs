@@ -2,12 +2,13 @@
 //!
 //! A start that finds everything as it was left need not read gigabytes of log to know that they are whole. A file
 //! that anybody wrote to, copied, cut or put back has another inode or another time of change, which nobody can set;
-//! then, and whenever anything else is in doubt, the log is walked.
+//! then, and whenever anything else is in doubt, the log is walked. If nobody wrote to the log, where each queue ended
+//! tells which of them lack something.
 
 use std::fmt::Write;
 use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
+use std::iter;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -18,6 +19,8 @@ use super::commit_log::CommitLog;
 use super::config::StoreConfig;
 use super::derived::Derived;
 use super::index::IndexService;
+use super::queue::QueueTable;
+use super::rebuild::{Lacking, QueueKey};
 use super::segment::{Segment, file_name};
 use crate::error::{Error, Result};
 
@@ -27,6 +30,8 @@ pub const CLEAN_FILES: usize = 3;
 /// as it was looked at would look unchanged.
 const TICK: Duration = Duration::from_millis(20);
 const TRIES: usize = 3;
+/// Begins what the note says of all that is derived from the log.
+const INDEX: &str = "index ";
 
 /// Where the log ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +49,8 @@ pub fn note(config: &StoreConfig, log: &CommitLog, derived: &Derived) -> Result<
     }
     let path = &config.orderly_stop_path;
     let mut text = format!("end {} {}\n", log.written(), log.last_timestamp());
-    text.push_str(&state(&files, derived)?);
+    text.push_str(&marks(&files)?);
+    text.push_str(&ends(derived));
     let checksum = crc32fast::hash(text.as_bytes());
     let _ = writeln!(text, "checksum {checksum}");
     fs::write(path, text).map_err(|source| Error::io("write", path, source))
@@ -60,20 +66,52 @@ pub fn take_note(path: &Path) -> Result<Option<String>> {
     Ok(String::from_utf8(text).ok())
 }
 
-/// Where the log ends, if everything is as the note says.
-pub fn confirmed(note: &str, log: &CommitLog, derived: &Derived) -> Result<Option<LogEnd>> {
-    let Some((end, left)) = parse(note) else { return Ok(None) };
-    Ok((state(&last_files(log), derived)? == left).then_some(end))
+/// A log that nobody touched since an orderly stop, and what its note tells of the rest.
+#[derive(Debug)]
+pub struct AsLeft {
+    pub end: LogEnd,
+    /// Queues that end before where they ended. Which others the log once had, and lost with their topics, only the
+    /// note can tell.
+    pub lacking: Lacking,
+    /// The last record that the index had; -1 when it had none.
+    pub index_last: i64,
 }
 
-fn parse(note: &str) -> Option<(LogEnd, &str)> {
-    let (text, checksum) = note.split_at_checked(note.find("checksum ")?)?;
+/// See whether the log is as the note says, and what is not.
+pub fn compare(note: &str, log: &CommitLog, queues: &QueueTable) -> Result<Option<AsLeft>> {
+    let Some(noted) = parse(note) else { return Ok(None) };
+    if noted.files != marks(&last_files(log))? {
+        return Ok(None);
+    }
+    let mut lacking = Lacking::default();
+    for (topic, queue_id, end) in queues_in(noted.queues) {
+        let queue = queues.get(topic.as_bytes(), queue_id);
+        if queue.as_ref().is_none_or(|queue| queue.max_offset() < end) {
+            let from = queue.map_or(0, |queue| queue.max_physical_offset().max(0));
+            lacking.note(QueueKey::new(topic.as_bytes(), queue_id), from.cast_unsigned());
+        }
+    }
+    Ok(Some(AsLeft { end: noted.end, lacking, index_last: noted.index_last }))
+}
+
+struct Noted<'a> {
+    end: LogEnd,
+    files: &'a str,
+    index_last: i64,
+    queues: &'a str,
+}
+
+fn parse(note: &str) -> Option<Noted<'_>> {
+    let (text, checksum) = note.split_at_checked(note.rfind("checksum ")?)?;
     if checksum != format!("checksum {}\n", crc32fast::hash(text.as_bytes())) {
         return None;
     }
-    let (end, left) = text.strip_prefix("end ")?.split_once('\n')?;
+    let (end, rest) = text.strip_prefix("end ")?.split_once('\n')?;
     let (offset, timestamp) = end.split_once(' ')?;
-    Some((LogEnd { offset: offset.parse().ok()?, timestamp: timestamp.parse().ok()? }, left))
+    let end = LogEnd { offset: offset.parse().ok()?, timestamp: timestamp.parse().ok()? };
+    let (files, rest) = rest.split_once(INDEX)?;
+    let (index_last, queues) = rest.split_once('\n')?;
+    Some(Noted { end, files, index_last: index_last.parse().ok()?, queues })
 }
 
 fn last_files(log: &CommitLog) -> Vec<Arc<Segment>> {
@@ -106,8 +144,8 @@ fn changed(file: &Segment) -> Result<(u64, u32)> {
     Ok((metadata.ctime().max(0).cast_unsigned(), metadata.ctime_nsec() as u32))
 }
 
-/// The last files of the log, the ends of all queues and of the index, as text.
-fn state(files: &[Arc<Segment>], derived: &Derived) -> Result<String> {
+/// The files of the log, as text.
+fn marks(files: &[Arc<Segment>]) -> Result<String> {
     let mut text = String::new();
     for file in files {
         let of = fs::metadata(file.path()).map_err(|source| Error::io("look at", file.path(), source))?;
@@ -121,13 +159,28 @@ fn state(files: &[Arc<Segment>], derived: &Derived) -> Result<String> {
             of.ctime_nsec()
         );
     }
-    let queues = derived.queues.all();
-    let ends = queues.iter().fold(0_u64, |sum, queue| {
-        let mut hasher = DefaultHasher::new();
-        (queue.topic(), queue.queue_id(), queue.max_offset(), queue.max_physical_offset()).hash(&mut hasher);
-        sum.wrapping_add(hasher.finish())
-    });
-    let indexed = derived.index.as_ref().and_then(IndexService::last_indexed);
-    let _ = writeln!(text, "queues {} ends {ends:016x}\nindex {}", queues.len(), indexed.unwrap_or(-1));
     Ok(text)
+}
+
+/// The ends of the index and of all queues, as text. A queue without units has no directory.
+fn ends(derived: &Derived) -> String {
+    let indexed = derived.index.as_ref().and_then(IndexService::last_indexed);
+    let mut text = format!("{INDEX}{}\n", indexed.unwrap_or(-1));
+    for queue in derived.queues.all() {
+        if queue.max_offset() > 0 {
+            let _ = writeln!(text, "{}/{} {}", queue.topic(), queue.queue_id(), queue.max_offset());
+        }
+    }
+    text
+}
+
+/// The queues in a note, with their ends. A topic is all up to the slash, which none contains.
+fn queues_in(mut text: &str) -> impl Iterator<Item = (&str, i32, i64)> {
+    iter::from_fn(move || {
+        let (topic, rest) = text.split_once('/')?;
+        let (numbers, rest) = rest.split_once('\n')?;
+        let (queue_id, end) = numbers.split_once(' ')?;
+        text = rest;
+        Some((topic, queue_id.parse().ok()?, end.parse().ok()?))
+    })
 }

@@ -1,5 +1,6 @@
 //! Putting messages: the gates before the log, the append, and what an acknowledgement waits for.
 
+use std::collections::HashSet;
 use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,6 +13,7 @@ use super::derived::{is_light_queue_name, is_lmq, light_queue_id, light_queue_na
 use super::notes::Level;
 use super::queue::ConsumeQueue;
 use super::store::Store;
+use crate::error::Error;
 use crate::message::layout::{PROPERTIES_BYTES_MAX, TOPIC_BYTES_MAX, property};
 use crate::message::{Draft, Encoding, Prepared, TransactionType, crc, properties};
 
@@ -99,16 +101,16 @@ impl Refusal {
 impl From<AppendFailure> for Refusal {
     fn from(failure: AppendFailure) -> Self {
         let status = match failure {
-            AppendFailure::LargerThanFile { .. } | AppendFailure::NoQueue(_) => PutStatus::MessageIllegal,
-            AppendFailure::NoFile(_) => PutStatus::CreateMappedFileFailed,
+            AppendFailure::LargerThanFile { .. } | AppendFailure::NoQueue(Error::Config(_)) => {
+                PutStatus::MessageIllegal
+            }
+            // That the disk is in trouble says nothing against the message.
+            AppendFailure::NoQueue(_) | AppendFailure::NoFile(_) => PutStatus::CreateMappedFileFailed,
             AppendFailure::Broken(_) => PutStatus::UnknownError,
         };
         Self::new(status, failure.to_string())
     }
 }
-
-/// The further queues of a message, by their place in its list; `None` for a name that no queue can have.
-pub(super) type LightQueues = Vec<Option<Arc<ConsumeQueue>>>;
 
 impl Store {
     /// Store one message. It is acknowledged when this returns.
@@ -126,7 +128,7 @@ impl Store {
 
     fn try_put(&self, drafts: &[Draft<'_>], wait: bool) -> Result<Placed, Refusal> {
         self.gates()?;
-        self.check(drafts)?;
+        self.check(drafts, self.message_bytes_max())?;
         self.make_way()?;
         let placed = self.append(drafts)?;
         self.settle(placed, wait)
@@ -178,8 +180,8 @@ impl Store {
         Ok(())
     }
 
-    /// Whether messages can be stored as one unit.
-    pub(super) fn check(&self, drafts: &[Draft<'_>]) -> Result<(), Refusal> {
+    /// Whether messages, with bodies of `body_max` bytes at most, can be stored as one unit.
+    pub(super) fn check(&self, drafts: &[Draft<'_>], body_max: usize) -> Result<(), Refusal> {
         let refuse = |status, reason: String| Err(Refusal::new(status, reason));
         let Some(first) = drafts.first() else {
             return refuse(PutStatus::MessageIllegal, "a batch needs at least one message".into());
@@ -200,7 +202,7 @@ impl Store {
             );
         }
         for draft in drafts {
-            self.check_sizes(draft, drafts.len() > 1)?;
+            self.check_sizes(draft, drafts.len() > 1, body_max)?;
         }
         Ok(())
     }
@@ -224,7 +226,7 @@ impl Store {
         }
     }
 
-    fn check_sizes(&self, draft: &Draft<'_>, in_batch: bool) -> Result<(), Refusal> {
+    fn check_sizes(&self, draft: &Draft<'_>, in_batch: bool, body_max: usize) -> Result<(), Refusal> {
         if draft.properties.len() > PROPERTIES_BYTES_MAX {
             return Err(Refusal::new(
                 PutStatus::PropertiesSizeExceeded,
@@ -234,7 +236,6 @@ impl Store {
                 ),
             ));
         }
-        let body_max = self.message_bytes_max.load(Ordering::Relaxed);
         if draft.body.len() > body_max {
             return Err(Refusal::new(
                 PutStatus::MessageIllegal,
@@ -249,6 +250,12 @@ impl Store {
                     PutStatus::MessageIllegal,
                     "a batch can hold neither transactional nor delayed messages",
                 ));
+            }
+            if self.config.has_light_queues()
+                && properties::find(draft.properties, property::INNER_MULTI_DISPATCH).is_some()
+            {
+                let reason = "a message for light queues cannot be part of a batch: put it alone";
+                return Err(Refusal::new(PutStatus::MessageIllegal, reason));
             }
         }
         Ok(())
@@ -288,15 +295,16 @@ impl Store {
 
     fn append(&self, drafts: &[Draft<'_>]) -> Result<Placed, Refusal> {
         let (queues, place) = (&self.derived.queues, (drafts[0].topic, drafts[0].queue_id));
+        let body_max = self.message_bytes_max();
         if let [draft] = drafts {
-            if let Some(light) = self.light_queues_for(draft)? {
-                let queue = self.queue_for_put(draft.topic, draft.queue_id)?;
-                return self.append_to_many(&mut self.lock_log()?, draft, &queue, &light);
+            if self.names_light_queues(draft)? {
+                return self.append_to_many(&mut self.lock_log()?, draft, body_max);
             }
-            let prepared = self.prepare(draft)?;
+            let prepared = self.prepare(draft, body_max)?;
             return Ok(self.lock_log()?.append_to(queues, place, slice::from_ref(&prepared))?);
         }
-        let prepared = drafts.iter().map(|draft| self.prepare(draft)).collect::<Result<Vec<_>, _>>()?;
+        let prepared =
+            drafts.iter().map(|draft| self.prepare(draft, body_max)).collect::<Result<Vec<_>, _>>()?;
         Ok(self.lock_log()?.append_to(queues, place, &prepared)?)
     }
 
@@ -313,11 +321,11 @@ impl Store {
         self.derived
             .queues
             .get_or_create(topic, queue_id)
-            .map_err(|error| Refusal::new(PutStatus::MessageIllegal, error.to_string()))
+            .map_err(|error| AppendFailure::NoQueue(error).into())
     }
 
     #[inline]
-    pub(super) fn prepare<'a>(&self, draft: &'a Draft<'a>) -> Result<Prepared<'a>, Refusal> {
+    pub(super) fn prepare<'a>(&self, draft: &'a Draft<'a>, body_max: usize) -> Result<Prepared<'a>, Refusal> {
         let encoding = Encoding {
             body_crc: crc::body_crc(draft.body),
             property_crc: self.config.append_property_crc,
@@ -326,7 +334,7 @@ impl Store {
         let prepared = draft
             .prepare(encoding)
             .map_err(|unstorable| Refusal::new(PutStatus::MessageIllegal, unstorable.to_string()))?;
-        let max = self.message_bytes_max.load(Ordering::Relaxed) + RECORD_OVERHEAD_MAX;
+        let max = body_max.saturating_add(RECORD_OVERHEAD_MAX);
         if prepared.encoded_len() > max {
             return Err(Refusal::new(
                 PutStatus::MessageIllegal,
@@ -336,37 +344,42 @@ impl Store {
         Ok(prepared)
     }
 
-    /// The further queues that a message names, when that is enabled and allowed for its topic.
-    /// A name that no queue can have keeps its place in the list, since offsets go by place.
-    pub(super) fn light_queues_for(&self, draft: &Draft<'_>) -> Result<Option<LightQueues>, Refusal> {
-        if !self.config.lmq || !self.config.multi_dispatch || !may_multi_dispatch(draft.topic) {
-            return Ok(None);
+    /// Whether a message names further queues, where that is enabled and allowed for its topic. Refused when it would
+    /// make more light queues than there may be.
+    pub(super) fn names_light_queues(&self, draft: &Draft<'_>) -> Result<bool, Refusal> {
+        // What takes no place in its own queue takes none in others.
+        let has_place = TransactionType::of_sys_flag(draft.sys_flag).is_consumable();
+        if !self.config.has_light_queues() || !has_place || !may_multi_dispatch(draft.topic) {
+            return Ok(false);
         }
         let Some(names) = properties::find(draft.properties, property::INNER_MULTI_DISPATCH) else {
-            return Ok(None);
+            return Ok(false);
         };
-        let mut queues = Vec::new();
-        for name in light_queue_names(names) {
-            if !is_light_queue_name(name) {
-                queues.push(None);
-                continue;
-            }
-            let queue_id = light_queue_id(self.config.lmq, name, draft.queue_id);
-            if is_lmq(name)
-                && self.derived.queues.get(name, queue_id).is_none()
-                && self.derived.queues.count_with_prefix("%LMQ%") >= self.config.lmq_queues_max
-            {
-                return Err(Refusal::new(
-                    PutStatus::LmqQueuesExceeded,
-                    format!(
-                        "there are {} light queues already (maxLmqConsumeQueueNum)",
-                        self.config.lmq_queues_max
-                    ),
-                ));
-            }
-            queues.push(Some(self.queue_for_put(name, queue_id)?));
+        let is_new = |name: &&[u8]| {
+            is_light_queue_name(name) && is_lmq(name) && self.derived.queues.get(name, 0).is_none()
+        };
+        let new: HashSet<&[u8]> = light_queue_names(names).filter(is_new).collect();
+        let max = self.config.lmq_queues_max;
+        if !new.is_empty() && self.derived.queues.count_with_prefix("%LMQ%") + new.len() > max {
+            return Err(Refusal::new(
+                PutStatus::LmqQueuesExceeded,
+                format!("there are {max} light queues already (maxLmqConsumeQueueNum)"),
+            ));
         }
-        Ok(Some(queues))
+        Ok(true)
+    }
+
+    /// The further queues that a message names, by their place in its list, since numbers go by place; `None` for a
+    /// name that no queue can have. To be asked under the append lock: a topic that is deleted takes its queues along.
+    fn light_queues_of(&self, draft: &Draft<'_>) -> Result<Vec<Option<Arc<ConsumeQueue>>>, Refusal> {
+        let names = properties::find(draft.properties, property::INNER_MULTI_DISPATCH).unwrap_or_default();
+        light_queue_names(names)
+            .map(|name| {
+                is_light_queue_name(name)
+                    .then(|| self.queue_for_put(name, light_queue_id(name, draft.queue_id)))
+                    .transpose()
+            })
+            .collect()
     }
 
     /// Append a message that also takes a place in light queues: their offsets go into its properties.
@@ -374,22 +387,28 @@ impl Store {
         &self,
         appender: &mut Appender<'_>,
         draft: &Draft<'_>,
-        queue: &ConsumeQueue,
-        light: &[Option<Arc<ConsumeQueue>>],
+        body_max: usize,
     ) -> Result<Placed, Refusal> {
+        let queue = self.queue_for_put(draft.topic, draft.queue_id)?;
+        let light = self.light_queues_of(draft)?;
         let offset = |queue: &Option<Arc<ConsumeQueue>>| queue.as_ref().map_or(0, |queue| queue.next());
-        let offsets: Vec<String> = light.iter().map(|queue| offset(queue).to_string()).collect();
+        let offsets: Vec<i64> = light.iter().map(offset).collect();
+        let numbers: Vec<String> = offsets.iter().map(i64::to_string).collect();
         let mut text = Vec::with_capacity(draft.properties.len() + 64);
         for (name, value) in properties::iter(draft.properties) {
             if name != property::INNER_MULTI_QUEUE_OFFSET {
                 properties::push(&mut text, name, value);
             }
         }
-        properties::push(&mut text, property::INNER_MULTI_QUEUE_OFFSET, offsets.join(",").as_bytes());
+        properties::push(&mut text, property::INNER_MULTI_QUEUE_OFFSET, numbers.join(",").as_bytes());
         let draft = Draft { properties: &text, ..*draft };
-        let placed = appender.append(&self.prepare(&draft)?, queue)?;
-        for queue in light.iter().flatten() {
-            queue.set_next(queue.next() + 1);
+        let placed = appender.append(&self.prepare(&draft, body_max)?, &queue)?;
+        // One further than the number that was written, however often the list names the queue, which may also be
+        // the message's own.
+        for (queue, offset) in light.iter().zip(offsets) {
+            if let Some(queue) = queue {
+                queue.set_next(offset + 1);
+            }
         }
         Ok(placed)
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::append::{Appender, Placed};
 use super::clock::coarse;
 use super::config::FlushMode;
-use super::put::{LightQueues, PutStatus, Refusal};
+use super::put::{PutStatus, Refusal};
 use super::store::Store;
 use crate::message::{Draft, Prepared};
 
@@ -13,7 +13,8 @@ use crate::message::{Draft, Prepared};
 struct Ready {
     /// Its messages among all that are prepared.
     messages: Range<usize>,
-    light: Option<LightQueues>,
+    names_light_queues: bool,
+    body_max: usize,
 }
 
 impl Store {
@@ -40,9 +41,9 @@ impl Store {
         results
     }
 
-    /// Store messages one after another and go no further than the first that cannot be stored now: only the
-    /// last result may be such a refusal. A message that can never be stored is passed over. None waits for
-    /// the disk.
+    /// Store messages that waited in the log one after another, and go no further than the first that cannot be
+    /// stored now: only the last result may be such a refusal. A message that can never be stored is passed over.
+    /// None waits for the disk.
     pub fn put_in_order(&self, drafts: &[Draft<'_>]) -> Vec<Result<Placed, Refusal>> {
         let began = coarse();
         let units: Vec<&[Draft<'_>]> = drafts.chunks(1).collect();
@@ -59,16 +60,16 @@ impl Store {
 
     fn append_in_order(&self, units: &[&[Draft<'_>]]) -> Vec<Result<Placed, Refusal>> {
         let mut prepared = Vec::with_capacity(units.len());
-        let ready: Vec<_> = units.iter().map(|unit| self.make_ready(unit, &mut prepared)).collect();
+        // They are in the log already: `maxMessageSize` may be another one by now.
+        let ready: Vec<_> =
+            units.iter().map(|unit| self.make_ready(unit, &mut prepared, usize::MAX)).collect();
         let mut appender = match self.lock_log() {
             Ok(appender) => appender,
             Err(refusal) => return vec![Err(refusal)],
         };
         let mut results = Vec::with_capacity(units.len());
         for (ready, unit) in ready.into_iter().zip(units) {
-            let result = ready.and_then(|Ready { messages, light }| {
-                self.write(&mut appender, unit, &prepared[messages], light)
-            });
+            let result = ready.and_then(|ready| self.write(&mut appender, unit, &ready, &prepared));
             let stands = result.as_ref().is_err_and(|refusal| !refusal.is_final());
             results.push(result);
             if stands {
@@ -92,8 +93,9 @@ impl Store {
 
     fn append_many(&self, units: &[&[Draft<'_>]]) -> Vec<Result<Placed, Refusal>> {
         let mut prepared = Vec::with_capacity(units.iter().map(|unit| unit.len()).sum());
+        let body_max = self.message_bytes_max();
         let ready: Vec<Result<Ready, Refusal>> =
-            units.iter().map(|unit| self.make_ready(unit, &mut prepared)).collect();
+            units.iter().map(|unit| self.make_ready(unit, &mut prepared, body_max)).collect();
         let mut appender = match self.lock_log() {
             Ok(appender) => appender,
             Err(refusal) => return vec![Err(refusal); units.len()],
@@ -101,10 +103,10 @@ impl Store {
         appender.announce(
             units.iter().filter_map(|unit| unit.first()).map(|first| (first.topic, first.queue_id)),
         );
-        let written = ready.into_iter().zip(units).map(|(ready, unit)| {
-            let Ready { messages, light } = ready?;
-            self.write(&mut appender, unit, &prepared[messages], light)
-        });
+        let written = ready
+            .into_iter()
+            .zip(units)
+            .map(|(ready, unit)| self.write(&mut appender, unit, &ready?, &prepared));
         written.collect()
     }
 
@@ -112,15 +114,16 @@ impl Store {
         &self,
         unit: &'a [Draft<'a>],
         prepared: &mut Vec<Prepared<'a>>,
+        body_max: usize,
     ) -> Result<Ready, Refusal> {
-        self.check(unit)?;
-        let light = match unit {
-            [draft] => self.light_queues_for(draft)?,
-            _ => None,
+        self.check(unit, body_max)?;
+        let names_light_queues = match unit {
+            [draft] => self.names_light_queues(draft)?,
+            _ => false,
         };
         let first = prepared.len();
         for draft in unit {
-            match self.prepare(draft) {
+            match self.prepare(draft, body_max) {
                 Ok(message) => prepared.push(message),
                 Err(refusal) => {
                     prepared.truncate(first);
@@ -128,33 +131,27 @@ impl Store {
                 }
             }
         }
-        Ok(Ready { messages: first..prepared.len(), light })
+        Ok(Ready { messages: first..prepared.len(), names_light_queues, body_max })
     }
 
     fn write(
         &self,
         appender: &mut Appender<'_>,
         unit: &[Draft<'_>],
-        messages: &[Prepared<'_>],
-        light: Option<LightQueues>,
+        ready: &Ready,
+        prepared: &[Prepared<'_>],
     ) -> Result<Placed, Refusal> {
-        let (topic, queue_id) = (unit[0].topic, unit[0].queue_id);
-        match light {
-            Some(light) => {
-                let queue = self.queue_for_put(topic, queue_id)?;
-                self.append_to_many(appender, &unit[0], &queue, &light)
-            }
-            None => Ok(appender.append_to(&self.derived.queues, (topic, queue_id), messages)?),
+        if ready.names_light_queues {
+            return self.append_to_many(appender, &unit[0], ready.body_max);
         }
+        let (place, messages) = ((unit[0].topic, unit[0].queue_id), &prepared[ready.messages.clone()]);
+        Ok(appender.append_to(&self.derived.queues, place, messages)?)
     }
 }
 
 impl Refusal {
     /// Whether the message can never be stored, however often it is tried.
     pub fn is_final(&self) -> bool {
-        matches!(
-            self.status,
-            PutStatus::MessageIllegal | PutStatus::PropertiesSizeExceeded | PutStatus::LmqQueuesExceeded
-        )
+        matches!(self.status, PutStatus::MessageIllegal | PutStatus::PropertiesSizeExceeded)
     }
 }

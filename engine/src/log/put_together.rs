@@ -33,8 +33,8 @@ impl Store {
             return Err(nothing());
         }
         for draft in drafts {
-            self.check(slice::from_ref(draft))?;
-            if self.light_queues_for(draft)?.is_some() {
+            self.check(slice::from_ref(draft), self.message_bytes_max())?;
+            if self.names_light_queues(draft)? {
                 let reason = "a message for light queues cannot be part of a unit: put it alone";
                 return Err(Refusal::new(PutStatus::MessageIllegal, reason));
             }
@@ -43,7 +43,9 @@ impl Store {
     }
 
     fn append_together(&self, drafts: &[Draft<'_>]) -> Result<Vec<Placed>, Refusal> {
-        let prepared = drafts.iter().map(|draft| self.prepare(draft)).collect::<Result<Vec<_>, _>>()?;
+        let body_max = self.message_bytes_max();
+        let prepared =
+            drafts.iter().map(|draft| self.prepare(draft, body_max)).collect::<Result<Vec<_>, _>>()?;
         let mut appender = self.lock_log()?;
         // Looked up under the lock: a topic that is deleted meanwhile takes its queues along.
         let queues = drafts

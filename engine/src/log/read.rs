@@ -1,5 +1,6 @@
 //! Reading: by queue and by position. What is returned points into the map; nothing is copied.
 
+use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -79,6 +80,25 @@ struct Piece {
     len: u32,
 }
 
+/// Bytes of one map.
+#[derive(Clone, Copy, Debug)]
+pub struct Stretch<'a> {
+    map: &'a Arc<Mapping>,
+    at: usize,
+    len: usize,
+}
+
+impl<'a> Stretch<'a> {
+    pub fn bytes(self) -> &'a [u8] {
+        // SAFETY: as in `Slice::bytes`.
+        unsafe { self.map.bytes(self.at..self.at + self.len) }
+    }
+
+    pub fn slice(self) -> Slice {
+        Slice::new(self.map.clone(), self.at, self.len)
+    }
+}
+
 impl ReadResult {
     fn empty(status: GetStatus, next_offset: i64, min_offset: i64, max_offset: i64) -> Self {
         Self {
@@ -112,11 +132,22 @@ impl ReadResult {
 
     /// The records' bytes, in order.
     pub fn records(&self) -> impl Iterator<Item = &[u8]> {
-        self.messages.iter().map(|piece| {
-            let (at, len) = (piece.at as usize, piece.len as usize);
-            // SAFETY: as in `Slice::bytes`.
-            unsafe { self.maps[piece.map as usize].bytes(at..at + len) }
-        })
+        self.messages.iter().map(|piece| self.stretch(slice::from_ref(piece)).bytes())
+    }
+
+    /// The records in order, those that lie side by side in one stretch.
+    pub fn stretches(&self) -> impl Iterator<Item = Stretch<'_>> {
+        let side_by_side = |one: &Piece, next: &Piece| one.map == next.map && one.at + one.len == next.at;
+        self.messages.chunk_by(side_by_side).map(|pieces| self.stretch(pieces))
+    }
+
+    #[inline]
+    fn stretch(&self, pieces: &[Piece]) -> Stretch<'_> {
+        Stretch {
+            map: &self.maps[pieces[0].map as usize],
+            at: pieces[0].at as usize,
+            len: pieces.iter().map(|piece| piece.len as usize).sum(),
+        }
     }
 
     /// A result that holds these pieces of a map.
@@ -209,7 +240,9 @@ impl Store {
             if limits.is_full(&result, unit.size.max(0) as usize, physical < hot_from) {
                 break;
             }
+            // A damaged unit says nothing of the tags: its message is looked for first.
             if let Some(filter) = request.filter
+                && unit.is_valid()
                 && !filter.may_match(queue.tags_code(unit)?)
             {
                 result.next_offset += 1;
@@ -241,7 +274,10 @@ impl Store {
                     let physical = record.physical_offset().cast_unsigned();
                     let size = record.size();
                     last_physical = Some(physical);
-                    let wanted = request.filter.is_none_or(|filter| filter.matches(record.properties()));
+                    let wanted = request.filter.is_none_or(|filter| {
+                        (unit.is_valid() || filter.may_match(self.derived.unit_of(&record).tags_code))
+                            && filter.matches(record.properties())
+                    });
                     if wanted && let Some((map, at)) = view.place(physical) {
                         result.push(map, at, size);
                     }
@@ -309,7 +345,7 @@ impl Store {
     /// The physical offsets of `count` records that were placed as one batch.
     pub fn record_offsets(&self, placed: Placed, count: usize) -> Result<Vec<u64>> {
         // With a transient pool the file may not have the batch yet.
-        if count > 1 && self.log.commit(0)? {
+        if count > 1 && self.flusher.commit(0)? {
             self.dispatcher.signal.raise();
         }
         let mut view = View::new(&self.log, placed.physical_offset + placed.size);

@@ -3,11 +3,11 @@
 use hashbrown::HashMap;
 
 use super::commit_log::CommitLog;
-use super::derived::{Derived, Taken};
+use super::derived::{Derived, Numbers, Taken};
 use super::notes::{Level, Notes};
-use super::queue::RecentQueues;
+use super::queue::{ConsumeQueue, RecentQueues};
 use super::recover::find_intact;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::message::{DispatchProperties, Found, Record, look};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -42,8 +42,15 @@ impl Lacking {
         *known = from.min(*known);
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    pub fn add(&mut self, others: Self) {
+        for (key, from) in others.0 {
+            self.note(key, from);
+        }
+    }
+
+    /// The log offset from which on something lacks.
+    pub fn first(&self) -> Option<u64> {
+        self.0.values().min().copied()
     }
 
     pub fn has(&self, topic: &[u8], queue_id: i32) -> bool {
@@ -79,7 +86,7 @@ impl<'a> Rebuild<'a> {
 
     /// Enter what the lacking queues lack, up to the log's end.
     pub fn run(mut self, end: u64) -> Result<()> {
-        let Some(&from) = self.lacking.0.values().min() else { return Ok(()) };
+        let Some(from) = self.lacking.first() else { return Ok(()) };
         for key in self.lacking.0.keys() {
             self.notes.say(
                 Level::Warning,
@@ -124,12 +131,12 @@ impl<'a> Rebuild<'a> {
             self.derived.light_places(record, &properties).any(|(name, id, _)| self.lacking.has(name, id));
         let taken = taken.and_then(|()| {
             if lacks_light {
-                self.derived.enqueue_light(&mut self.recent, record, &properties)
+                self.derived.enqueue_light(&mut self.recent, record, &properties, Numbers::Doubtful)
             } else {
                 Ok(())
             }
         });
-        skip_unplaceable(taken, record, self.notes)
+        self.derived.skip_unplaceable(taken, record)
     }
 
     /// Put a message where its number says, if the messages around it agree.
@@ -160,7 +167,11 @@ impl<'a> Rebuild<'a> {
                 return Ok(());
             }
         }
-        self.derived.enqueue(&mut self.recent, record, properties).map(|_| ())
+        if let Taken::Gap { expected } = self.derived.enqueue(&mut self.recent, record, properties)? {
+            let unit = self.derived.unit_of(record);
+            self.derived.close_gap(&queue, expected, number, unit, Numbers::Doubtful)?;
+        }
+        Ok(())
     }
 
     /// Enter a message whose number did not follow; with a witness the next one bears it out.
@@ -171,7 +182,8 @@ impl<'a> Rebuild<'a> {
             return Ok(());
         };
         let queue = self.derived.queues.get_or_create(record.topic(), record.queue_id())?;
-        if has_witness && queue.max_physical_offset() >= 0 && held.queue_offset < queue.max_offset() {
+        let counts_again = queue.max_physical_offset() >= 0 && held.queue_offset < queue.max_offset();
+        if counts_again && (has_witness || Self::may_begin_anew(&queue, held)) {
             self.notes.say(
                 Level::Warning,
                 format!(
@@ -185,7 +197,8 @@ impl<'a> Rebuild<'a> {
         let taken = match self.derived.enqueue(&mut self.recent, &record, &properties) {
             Ok(Taken::Gap { expected }) => {
                 let unit = self.derived.unit_of(&record);
-                self.derived.close_gap(&queue, expected, held.queue_offset, unit)
+                let numbers = if has_witness { Numbers::Sure } else { Numbers::Doubtful };
+                self.derived.close_gap(&queue, expected, held.queue_offset, unit, numbers)
             }
             Ok(Taken::Conflict) => {
                 self.leave_out(key, held);
@@ -193,7 +206,13 @@ impl<'a> Rebuild<'a> {
             }
             other => other.map(|_| ()),
         };
-        skip_unplaceable(taken, &record, self.notes)
+        self.derived.skip_unplaceable(taken, &record)
+    }
+
+    /// Whether the last message of a queue, which is number 0, may be the only one since its topic was made anew.
+    /// Deleting the topic took all units away that led further back, so one that is there shows damage.
+    fn may_begin_anew(queue: &ConsumeQueue, held: Held) -> bool {
+        held.queue_offset == 0 && !queue.was_there_before(held.physical_offset.cast_signed())
     }
 
     fn leave_out(&self, key: &QueueKey, held: Held) {
@@ -206,14 +225,4 @@ impl<'a> Rebuild<'a> {
             ),
         );
     }
-}
-
-/// A record whose topic or number can be nobody's is damaged. It is said, and no reason to stop.
-pub fn skip_unplaceable(taken: Result<()>, record: &Record<'_>, notes: &Notes) -> Result<()> {
-    let Err(Error::Config(reason)) = taken else { return taken };
-    notes.say(
-        Level::Error,
-        format!("the message at offset {} is damaged and in no queue: {reason}", record.physical_offset()),
-    );
-    Ok(())
 }

@@ -17,7 +17,7 @@ use super::flush::Flusher;
 use super::fork;
 use super::index::{IndexService, Layout};
 use super::keeper::Keeper;
-use super::markers::{AbortFile, LastStop, StoreLock};
+use super::markers::{AbortFile, LastStop, StoreLock, forget_cached};
 use super::notes::{Level, Notes};
 use super::orderly;
 use super::queue::{QueueConfig, QueueTable};
@@ -52,7 +52,7 @@ pub struct Store {
     /// `maxMessageSize`, which may change while the store runs.
     pub(super) message_bytes_max: AtomicUsize,
     generation: u32,
-    abort: AbortFile,
+    abort: Arc<AbortFile>,
     stop: Arc<AtomicBool>,
     stop_dispatch: Arc<AtomicBool>,
     threads: Mutex<Threads>,
@@ -71,10 +71,14 @@ impl Store {
     pub fn open(config: StoreConfig, notes: Arc<Notes>) -> Result<Self> {
         let config = Arc::new(config);
         let lock = StoreLock::acquire(&config.lock_path)?;
-        let abort = AbortFile::at(&config.abort_path);
+        let abort = Arc::new(AbortFile::at(&config.abort_path));
         let last_stop = abort.last_stop()?;
         if last_stop != LastStop::Orderly {
             notes.say(Level::Warning, "the last run did not stop in order; recovering");
+        }
+        if last_stop == LastStop::SyncFailed {
+            notes.say(Level::Warning, "a sync failed in the last run; the log is read anew from the disk");
+            forget_cached(&config.commit_log_dir)?;
         }
         let log = Arc::new(CommitLog::load(config.clone(), notes.clone())?);
         // Before anything is repaired: a recovery that is cut short itself must not pass for an orderly stop.
@@ -118,14 +122,24 @@ impl Store {
             watcher.clone(),
         ));
         dispatcher.start_at(log.written(), log.last_timestamp());
-        let flusher =
-            Arc::new(Flusher::new(log.clone(), checkpoint.clone(), flags.clone(), signal, watcher.clone()));
+        let flusher = Arc::new(Flusher::new(
+            log.clone(),
+            checkpoint.clone(),
+            flags.clone(),
+            abort.clone(),
+            signal,
+            watcher.clone(),
+        ));
+        if config.flush_mode == FlushMode::Sync {
+            flusher.flush(0)?; // readers see only what is on disk
+        }
         let keeper = Arc::new(Keeper::new(
             config.clone(),
             derived.clone(),
             dispatcher.clone(),
             checkpoint.clone(),
             flags.clone(),
+            abort.clone(),
             notes.clone(),
         ));
         let store = Self {
@@ -236,7 +250,7 @@ impl Store {
 
     /// Put everything written so far on disk; returns up to where.
     pub fn flush(&self) -> Result<u64> {
-        self.log.commit(0)?;
+        self.flusher.commit(0)?;
         self.flusher.flush(0)?;
         Ok(self.log.flushed())
     }
@@ -268,7 +282,9 @@ impl Store {
         let behind = self.dispatcher.behind();
         let is_whole = behind == 0 && !self.dispatcher.index_stands() && !self.keeper.has_failed();
         if result.is_ok() && self.flags.is_writable() && is_whole {
-            if let Err(error) = orderly::note(&self.config, &self.log, &self.derived) {
+            // What replication has not confirmed is in no queue; a walk of the log finds it.
+            let is_confirmed = self.dispatcher.position() == self.log.written();
+            if is_confirmed && let Err(error) = orderly::note(&self.config, &self.log, &self.derived) {
                 self.notes.say(Level::Warning, format!("the next start walks the end of the log: {error}"));
             }
             self.abort.remove()?;

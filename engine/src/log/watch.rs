@@ -10,6 +10,9 @@ pub trait Watch: Send + Sync {
     /// The log is on disk up to `offset`; `u64::MAX` when a sync failed and nothing more will be.
     fn flushed(&self, offset: u64);
 
+    /// How many wait for a flush.
+    fn waiting_for_disk(&self) -> usize;
+
     /// Whether anyone waits for a message: while nobody does, single arrivals are not told.
     fn is_waiting(&self) -> bool;
 

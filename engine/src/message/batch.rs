@@ -2,6 +2,9 @@
 //!
 //! Topic, queue, system flag and born time of the entries stand in the request's header.
 
+use std::borrow::Cow;
+
+use super::layout::property::VALUE_END;
 use super::layout::{PROPERTIES_BYTES_MAX, field};
 
 const FLAG_AT: usize = 4 + 4 + 4; // after size, magic and body CRC; clients write 0 for the last two
@@ -17,6 +20,17 @@ pub struct BatchEntry<'a> {
     pub flag: i32,
     pub body: &'a [u8],
     pub properties: &'a [u8],
+}
+
+impl<'a> BatchEntry<'a> {
+    /// The properties with the separator at their end that a client may leave away. A record that ends otherwise
+    /// looks to recovery as if its last pages had not reached the disk.
+    pub fn closed_properties(&self) -> Cow<'a, [u8]> {
+        match self.properties {
+            [.., last] if *last != VALUE_END => [self.properties, &[VALUE_END]].concat().into(),
+            closed => closed.into(),
+        }
+    }
 }
 
 /// A batch body that cannot be read to its end, or an entry that cannot be written.
@@ -199,5 +213,14 @@ mod tests {
             body.truncate(cut.index(body.len()));
             entries(&body).for_each(drop);
         }
+    }
+
+    #[test]
+    fn properties_are_closed_and_otherwise_left_as_they_are() {
+        let closed = |properties| BatchEntry { properties, ..x() }.closed_properties();
+        assert_eq!(closed(b"k\x01v\x02"), &b"k\x01v\x02"[..]);
+        assert_eq!(closed(b"k\x01v"), &b"k\x01v\x02"[..]);
+        assert_eq!(closed(b"k\x01v\x02\0"), &b"k\x01v\x02\0\x02"[..]);
+        assert_eq!(closed(b""), &b""[..]);
     }
 }

@@ -215,15 +215,14 @@ impl Connection {
 
     /// Read more of a long frame, and no byte beyond it.
     fn gather(&mut self, kit: &mut Kit) -> Result<Got, End> {
-        let have = self.held.len();
-        let want = frame_len(&self.held, kit.shared.config.frame_bytes_max)?.unwrap_or(have);
+        let want = frame_len(&self.held, kit.shared.config.frame_bytes_max)?.unwrap_or(self.held.len());
         let Some(space) = self.held.space(want) else {
             self.waits_for = Some(Pause::Room);
             return Ok(Got::Nothing);
         };
         let got = self.transport.read(&mut self.socket, space);
         let count = if let Ok(Got::Bytes { count, .. }) = got { count } else { 0 };
-        self.held.cut(have + count);
+        self.held.fill(count);
         self.note_read(count, kit);
         if self.held.len() == want {
             let frame = self.held.take();

@@ -72,7 +72,7 @@ impl Outbox<'_> {
     /// Answer now, in the request's encoding. A oneway request gets no answer.
     pub fn reply(&mut self, frame: &Frame<'_>, reply: &Reply<'_>) {
         if !frame.is_oneway() {
-            self.out.frame(&head(frame.encoding, frame.header.opaque, reply), reply.body);
+            self.out.frame(&head(Asked::of(frame), reply), reply.body);
         }
     }
 
@@ -99,11 +99,24 @@ impl Outbox<'_> {
     }
 }
 
-fn head<'a>(encoding: Encoding, opaque: i32, reply: &Reply<'a>) -> Head<'a> {
+/// A request to be answered, without its connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked {
+    opaque: i32,
+    encoding: Encoding,
+}
+
+impl Asked {
+    pub fn of(frame: &Frame<'_>) -> Self {
+        Self { opaque: frame.header.opaque, encoding: frame.encoding }
+    }
+}
+
+fn head<'a>(asked: Asked, reply: &Reply<'a>) -> Head<'a> {
     Head {
-        encoding,
+        encoding: asked.encoding,
         code: reply.code,
-        opaque,
+        opaque: asked.opaque,
         flag: FLAG_RESPONSE,
         remark: reply.remark,
         fields: reply.fields,
@@ -114,15 +127,14 @@ fn head<'a>(encoding: Encoding, opaque: i32, reply: &Reply<'a>) -> Head<'a> {
 #[derive(Debug)]
 pub struct ReplyHandle {
     peer: Arc<Peer>,
-    opaque: i32,
-    encoding: Encoding,
+    asked: Asked,
     oneway: bool,
 }
 
 impl ReplyHandle {
     fn new(peer: Arc<Peer>, frame: &Frame<'_>) -> Self {
         peer.mailbox().expect_answer();
-        Self { peer, opaque: frame.header.opaque, encoding: frame.encoding, oneway: frame.is_oneway() }
+        Self { peer, asked: Asked::of(frame), oneway: frame.is_oneway() }
     }
 
     pub fn peer(&self) -> &Arc<Peer> {
@@ -135,11 +147,27 @@ impl ReplyHandle {
     }
 
     pub fn reply(self, reply: &Reply<'_>) {
+        let asked = self.asked;
+        self.reply_all(|answers| answers.reply(asked, reply));
+    }
+
+    /// Answer further requests of the same connection along with this one: whoever owns the socket is woken once.
+    pub fn reply_all(self, write: impl FnOnce(&mut Answers)) {
         if self.is_wanted() {
-            let mut out = Outgoing::default();
-            out.frame(&head(self.encoding, self.opaque, reply), reply.body);
-            self.peer.mailbox().put(Mail::Send(self.peer.connection(), out));
+            let mut answers = Answers::default();
+            write(&mut answers);
+            self.peer.mailbox().put(Mail::Send(self.peer.connection(), answers.0));
         }
+    }
+}
+
+/// Answers to requests of one connection, which leave together.
+#[derive(Default)]
+pub struct Answers(Outgoing);
+
+impl Answers {
+    pub fn reply(&mut self, asked: Asked, reply: &Reply<'_>) {
+        self.0.frame(&head(asked, reply), reply.body);
     }
 }
 

@@ -10,6 +10,8 @@ use crate::log::view::Slice;
 
 /// A shorter slice is copied: that costs less than one more entry of a vectored write.
 const COPY_BYTES_MAX: usize = 1024;
+/// What is sent is forgotten once it is this much, and half of its buffer.
+const FORGET_BYTES: usize = 64 << 10;
 /// Entries of one vectored write; the kernel takes up to 1024.
 const VECTOR_MAX: usize = 64;
 
@@ -104,12 +106,13 @@ impl Outgoing {
     }
 
     fn records(&mut self, read: &ReadResult) {
-        for (index, record) in read.records().enumerate() {
-            if record.len() <= COPY_BYTES_MAX {
-                self.fill(|tail| tail.extend_from_slice(record));
-            } else if let Some(slice) = read.get(index) {
-                self.len += record.len();
-                self.parts.push_back(Part::Log(slice));
+        for stretch in read.stretches() {
+            let bytes = stretch.bytes();
+            if bytes.len() <= COPY_BYTES_MAX {
+                self.fill(|tail| tail.extend_from_slice(bytes));
+            } else {
+                self.len += bytes.len();
+                self.parts.push_back(Part::Log(stretch.slice()));
             }
         }
     }
@@ -215,6 +218,13 @@ impl Outgoing {
         {
             self.sent -= first.bytes().len();
             self.parts.pop_front();
+        }
+        if let Some(Part::Bytes(first)) = self.parts.front_mut()
+            && self.sent >= FORGET_BYTES.max(first.len() / 2)
+        {
+            // Whoever reads slowly may never take all there is, and more is written behind it.
+            first.drain(..self.sent);
+            self.sent = 0;
         }
         if self.len == 0 {
             match self.parts.back_mut() {

@@ -2,10 +2,11 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::num::NonZero;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use bumpalo::Bump;
@@ -28,6 +29,12 @@ use super::tls;
 use super::worker::{WAKER, Worker};
 use crate::error::{Error, Result};
 
+/// Threads beyond the cores take turns with each other: each serves less at a time, and wakes up more often.
+fn thread_count(wanted: usize) -> usize {
+    let cores = thread::available_parallelism().map_or(THREADS_MAX, NonZero::get);
+    wanted.clamp(1, cores.min(THREADS_MAX))
+}
+
 pub struct Server {
     shared: Arc<Shared>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -38,7 +45,7 @@ impl Server {
     pub fn start(config: ServerConfig, hot: Option<Arc<dyn Hot>>) -> Result<Self> {
         let failed = |error| Error::io("start", Path::new("server"), error);
         let tls = tls::server_config(&config.tls)?;
-        let (polls, mailboxes): (Vec<_>, Vec<_>) = (0..config.threads.clamp(1, THREADS_MAX))
+        let (polls, mailboxes): (Vec<_>, Vec<_>) = (0..thread_count(config.threads))
             .map(|_| mailbox())
             .collect::<io::Result<Vec<_>>>()
             .map_err(failed)?
@@ -59,7 +66,7 @@ impl Server {
             .enumerate()
             .map(|(index, poll)| {
                 let worker = Worker::new(index, poll, shared.clone());
-                std::thread::Builder::new().name(format!("tailfin-net-{index}")).spawn(|| worker.run())
+                thread::Builder::new().name(format!("tailfin-net-{index}")).spawn(|| worker.run())
             })
             .collect::<io::Result<_>>()
             .map_err(failed)?;
@@ -116,10 +123,8 @@ impl Server {
     /// Let the hot path serve a request that it left to Python before; false when it does so again.
     pub fn hand_back(&self, frame: &OwnedFrame, handle: &ReplyHandle) -> bool {
         let Some(hot) = &self.shared.hot else { return false };
+        // Also when the client has left meanwhile: a oneway message was received all the same.
         let peer = handle.peer();
-        if !peer.is_open() {
-            return true;
-        }
         let bump = Bump::new();
         let mut sent = Outgoing::default();
         let mut out =

@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use hashbrown::HashMap;
@@ -27,6 +28,9 @@ const LISTENERS_MAX: usize = 255;
 
 const EVENTS_MAX: usize = 1024;
 const TICK: Duration = Duration::from_secs(1);
+/// After work a thread lets others run and looks so often before it sleeps: whoever was answered is about to ask again,
+/// and being woken for each request costs more than serving it.
+const LOOKS_BEFORE_SLEEP: usize = 3;
 /// While it stops, or cannot accept, the thread looks again after this time.
 const SHORT_TICK: Duration = Duration::from_millis(20);
 /// While connections wait for the store or for memory, it looks after this time whether they may go on.
@@ -80,7 +84,7 @@ impl Worker {
     pub fn run(mut self) {
         let mut events = Events::with_capacity(EVENTS_MAX);
         loop {
-            if let Err(error) = self.poll.poll(&mut events, Some(self.patience()))
+            if let Err(error) = self.wait(&mut events)
                 && error.kind() != ErrorKind::Interrupted
             {
                 // Nothing can be waited for any more; the clients find another broker.
@@ -110,6 +114,19 @@ impl Worker {
         for id in ids {
             self.close(id, Some("the server stops"));
         }
+    }
+
+    /// Wait for the sockets, or for mail.
+    fn wait(&mut self, events: &mut Events) -> io::Result<()> {
+        let was_at_work = !events.is_empty() && self.again.is_empty();
+        for _ in 0..if was_at_work { LOOKS_BEFORE_SLEEP } else { 0 } {
+            thread::yield_now();
+            self.poll.poll(events, Some(Duration::ZERO))?;
+            if !events.is_empty() {
+                return Ok(());
+            }
+        }
+        self.poll.poll(events, Some(self.patience()))
     }
 
     fn patience(&self) -> Duration {

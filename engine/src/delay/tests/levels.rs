@@ -1,3 +1,5 @@
+use std::fs;
+
 use super::*;
 use crate::delay::levels::{Levels, Order, Progress};
 use crate::log::clock::now_ms;
@@ -104,6 +106,59 @@ fn a_store_that_takes_no_writes_keeps_messages_waiting() {
     assert!(progress.refusal.is_some());
     store.flags.clear(crate::log::flags::Flag::DiskFull);
     assert_eq!(deliver(&levels, 0, now_ms() + DELAY_MS, 10).offset, 1);
+}
+
+#[test]
+fn a_disk_in_trouble_keeps_messages_waiting() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open_with(dir.path(), |config| config.queue_ext_file_bytes = Some(4096));
+    let levels = Levels::new(store.clone(), None).unwrap();
+    wait(&store, "a", "T");
+    let in_the_way = dir.path().join("consumequeue_ext/T");
+    fs::create_dir_all(in_the_way.parent().unwrap()).unwrap();
+    fs::write(&in_the_way, "").unwrap();
+    let progress = deliver(&levels, 0, now_ms() + DELAY_MS, 10);
+    assert!(progress.offset == 0 && progress.refusal.is_some());
+    fs::remove_file(&in_the_way).unwrap();
+    assert_eq!(deliver(&levels, 0, now_ms() + DELAY_MS, 10).offset, 1);
+    assert_eq!(bodies(&store, "T", 2), ["a"]);
+}
+
+#[test]
+fn a_message_that_was_stored_once_goes_on_however_small_messages_must_be_by_now() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let levels = Levels::new(store.clone(), None).unwrap();
+    let body = "x".repeat(100);
+    wait(&store, &body, "T");
+    store.set_message_bytes_max(10);
+    assert_eq!(deliver(&levels, 0, now_ms() + DELAY_MS, 10).offset, 1);
+    assert_eq!(bodies(&store, "T", 2), [body]);
+}
+
+#[test]
+fn messages_wait_while_there_are_too_many_light_queues_and_pass_over_impossible_ones() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open_with(dir.path(), |config| {
+        (config.lmq, config.multi_dispatch, config.lmq_queues_max) = (true, true, 1);
+    });
+    let levels = Levels::new(store.clone(), None).unwrap();
+    let wait_for = |names: &str| {
+        let home = [("DELAY", "1"), ("REAL_TOPIC", "T"), ("REAL_QID", "2")];
+        let pairs = [&home[..], &[("INNER_MULTI_DISPATCH", names)]].concat();
+        put(&store, TOPIC, 0, names.as_bytes(), &pairs);
+    };
+    let impossible = format!(".,%LMQ%{},%LMQ%a", "x".repeat(255));
+    wait_for(&impossible);
+    wait_for("%LMQ%b");
+    assert_eq!(deliver(&levels, 0, now_ms() + DELAY_MS, 1).offset, 1);
+    let progress = deliver(&levels, 1, now_ms() + DELAY_MS, 1);
+    assert!(progress.offset == 1 && progress.refusal.is_some());
+    assert_eq!(bodies(&store, "T", 2), [impossible.as_str()]);
+    assert_eq!(bodies(&store, "%LMQ%a", 0), [impossible.as_str()]);
+    store.delete_topic(b"%LMQ%a").unwrap();
+    assert_eq!(deliver(&levels, 1, now_ms() + DELAY_MS, 1).offset, 2);
+    assert_eq!(bodies(&store, "%LMQ%b", 0), ["%LMQ%b"]);
 }
 
 #[test]

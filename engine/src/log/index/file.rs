@@ -305,6 +305,11 @@ impl IndexFile {
         }
     }
 
+    /// Have the next flush sync the file, whatever was put since it was opened.
+    pub fn doubt(&self) {
+        self.dirty.store(true, Release);
+    }
+
     /// Wait until everything put so far is on disk; nothing happens if it is.
     pub fn flush(&self) -> Result<()> {
         if self.dirty.swap(false, Acquire) {

@@ -144,7 +144,7 @@ impl IndexService {
         let is_doubtful = |file: &Arc<IndexFile>| {
             file.end_timestamp() > checkpoint_index_timestamp || file.is_empty() || file.has_lost_chains()
         };
-        if last_stop == LastStop::Crashed
+        if matches!(last_stop, LastStop::Crashed | LastStop::SyncFailed)
             && let Some(first) = files.iter().position(is_doubtful)
         {
             // All that follow go too: indexing again only adds at the end.
@@ -162,6 +162,11 @@ impl IndexService {
             && let Some(last) = files.last()
         {
             last.take_back_uncounted();
+        }
+        if last_stop != LastStop::Orderly {
+            for file in &files {
+                file.doubt();
+            }
         }
         if rebuild_from.is_some() {
             sync_directory(dir)?;

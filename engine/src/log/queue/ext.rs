@@ -2,7 +2,7 @@
 //! whose units cannot hold them. The unit's tags code is then an address in here.
 
 use std::borrow::Cow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::cache::FileCache;
@@ -196,6 +196,10 @@ impl ConsumeQueueExt {
         self.tape.write_out()
     }
 
+    pub fn dir(&self) -> &Path {
+        self.tape.dir()
+    }
+
     pub fn unsynced_bytes(&self) -> u64 {
         self.tape.unsynced_bytes()
     }
@@ -223,7 +227,6 @@ impl ConsumeQueueExt {
 mod tests {
     use super::*;
     use std::fs;
-    use std::path::Path;
 
     fn open(dir: &Path, file_bytes: u64) -> ConsumeQueueExt {
         ConsumeQueueExt::open(dir.join("ext"), file_bytes, Arc::default(), Arc::default()).unwrap()

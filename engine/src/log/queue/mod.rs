@@ -21,13 +21,14 @@ mod trim;
 mod unit;
 
 use std::borrow::Cow;
-use std::path::PathBuf;
+use std::iter;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 pub use cache::{FileCache, OPEN_FILES_DEFAULT};
 pub use recent::{PREFETCHED_MAX, RecentQueues};
-pub use table::{QueueConfig, QueueTable};
+pub use table::{QueueConfig, QueueTable, can_be_topic};
 pub use unit::{UNIT_BYTES, Unit};
 
 use crate::error::{Error, Result};
@@ -95,6 +96,8 @@ pub struct ConsumeQueue {
 struct Name {
     topic: Arc<str>,
     queue_id: i32,
+    /// Where the message of the first unit began in the log when the queue was opened; -1 when it had none.
+    opened_from: i64,
 }
 
 /// What the log's writer changes with every message. On a cache line of its own, or it and the dispatcher,
@@ -123,7 +126,7 @@ impl ConsumeQueue {
 
     fn with_tape(tape: Tape, topic: Arc<str>, queue_id: i32, notes: Arc<Notes>) -> Self {
         Self {
-            name: Name { topic, queue_id },
+            name: Name { topic, queue_id, opened_from: NO_UNIT },
             tape,
             min: AtomicI64::new(0),
             max: AtomicI64::new(0),
@@ -186,6 +189,11 @@ impl ConsumeQueue {
     /// Whether units at the end were not valid when the queue was opened: the log may have their messages.
     pub fn has_lost_units(&self) -> bool {
         self.lost_units.load(Ordering::Acquire)
+    }
+
+    /// Whether the queue, as it was opened, had a message from before a log offset: then it was not made anew since.
+    pub fn was_there_before(&self, physical_offset: i64) -> bool {
+        self.name.opened_from != NO_UNIT && self.name.opened_from < physical_offset
     }
 
     /// The offset of the first unit in the file after the one that holds, or would hold, an offset.
@@ -288,19 +296,39 @@ impl ConsumeQueue {
     }
 
     /// The first offset of `[from, to)`, within `[min, max)`, for whose unit `is_before` is false, or the
-    /// end of that range. The units for which it is true come first.
-    pub fn search(&self, from: i64, to: i64, is_before: impl FnMut(&Unit) -> Result<bool>) -> Result<i64> {
+    /// end of that range. The units for which it is true come first. A place whose message is unknown goes with the
+    /// one before it: a guess could lead the search past all that is left of it.
+    pub fn search(
+        &self,
+        from: i64,
+        to: i64,
+        mut is_before: impl FnMut(&Unit) -> Result<bool>,
+    ) -> Result<i64> {
         let (min, max) = (self.min_offset(), self.max_offset());
-        self.partition(from.clamp(min, max.max(min)), to.min(max), is_before)
+        let from = from.clamp(min, max.max(min));
+        let is_hole = |unit: &Unit| unit.is_blank() || !unit.is_valid();
+        self.partition(from, to.min(max), |at, unit| {
+            if !is_hole(unit) {
+                return is_before(unit);
+            }
+            let known_end = self.pop_while(from, at, is_hole)?;
+            let known = if known_end > from { self.stored_unit(known_end - 1)? } else { None };
+            known.map_or(Ok(true), |unit| is_before(&unit))
+        })
     }
 
-    fn partition(&self, from: i64, to: i64, mut is_before: impl FnMut(&Unit) -> Result<bool>) -> Result<i64> {
+    fn partition(
+        &self,
+        from: i64,
+        to: i64,
+        mut is_before: impl FnMut(i64, &Unit) -> Result<bool>,
+    ) -> Result<i64> {
         let (mut low, mut high) = (from, to.max(from));
         while low < high {
             let middle = low + (high - low) / 2;
             // A unit deleted while we search was the oldest, so it counts as before.
             let goes_right = match self.stored_unit(middle)? {
-                Some(unit) => is_before(&unit)?,
+                Some(unit) => is_before(middle, &unit)?,
                 None => true,
             };
             if goes_right { low = middle + 1 } else { high = middle }
@@ -368,7 +396,12 @@ impl ConsumeQueue {
         self.tape.unsynced_bytes() + self.ext.as_ref().map_or(0, |ext| ext.unsynced_bytes())
     }
 
-    /// Takes everything written out as synced: the caller has synced the whole file system.
+    /// The directories of its files.
+    pub fn dirs(&self) -> impl Iterator<Item = &Path> {
+        iter::once(self.tape.dir()).chain(self.ext.as_ref().map(|ext| ext.dir()))
+    }
+
+    /// Takes everything written out as synced: the caller syncs the whole file systems of `dirs` next.
     pub fn assume_synced(&self) {
         self.tape.assume_synced();
         if let Some(ext) = &self.ext {

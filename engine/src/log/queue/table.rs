@@ -4,6 +4,7 @@ use std::borrow::Borrow;
 use std::fs;
 use std::hash::{Hash, Hasher};
 use std::io;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -166,15 +167,19 @@ impl QueueTable {
             queue.destroy()?;
         }
         let count = queues.len();
-        let dir = self.root.join(checked_topic(topic)?);
+        let name = checked_topic(topic)?;
         topics.remove(topic);
         self.removals.fetch_add(1, Ordering::AcqRel);
-        match fs::remove_dir(&dir) {
-            Err(e) if !matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::DirectoryNotEmpty) => {
-                Err(Error::io("remove", &dir, e))
+        for root in iter::once(&self.root).chain(self.ext.as_ref().map(|(root, _)| root)) {
+            let dir = root.join(name);
+            match fs::remove_dir(&dir) {
+                Err(e) if !matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::DirectoryNotEmpty) => {
+                    return Err(Error::io("remove", &dir, e));
+                }
+                _ => {}
             }
-            _ => Ok(count),
         }
+        Ok(count)
     }
 
     /// The open files of all queues; an extension's files may be kept among them.
@@ -197,6 +202,11 @@ fn open_ext(
 
 fn place_of(queues: &[Arc<ConsumeQueue>], queue_id: i32) -> std::result::Result<usize, usize> {
     queues.binary_search_by_key(&queue_id, |queue| queue.queue_id())
+}
+
+/// Whether a queue can belong to a topic of this name.
+pub fn can_be_topic(name: &[u8]) -> bool {
+    checked_topic(name).is_ok()
 }
 
 /// A topic's name as a directory's, refused if it could lead anywhere else.

@@ -253,7 +253,7 @@ impl Tape {
         disk.unsynced.end - disk.unsynced.start
     }
 
-    /// Forgets what was to be synced: the caller has synced the whole file system.
+    /// Forgets what is to be synced: the caller syncs the whole file system next.
     pub fn assume_synced(&self) {
         let mut disk = self.disk.lock();
         disk.unsynced = 0..0;

@@ -250,6 +250,22 @@ fn search_finds_the_first_unit_that_is_not_before() {
 }
 
 #[test]
+fn a_search_that_meets_blank_or_damaged_units_goes_past_nothing() {
+    let queue = Place::new(SMALL_FILE).create();
+    fill(&queue, 0..10);
+    queue.fill_blank(40).unwrap();
+    fill(&queue, 40..50);
+    for damaged in [5, 8, 9] {
+        queue.replace(damaged, Unit::decode(&[0; UNIT_BYTES])).unwrap();
+    }
+    let find = |limit| queue.search(0, i64::MAX, |u| Ok(u.physical_offset < limit)).unwrap();
+    for wanted in [0, 1, 4, 6, 7, 40, 41, 49] {
+        assert_eq!(find(unit(wanted).physical_offset), wanted);
+    }
+    assert_eq!(find(unit(7).physical_offset + 1), 40);
+}
+
+#[test]
 fn offsets_are_assigned_ahead_of_the_units() {
     let queue = Place::new(SMALL_FILE).create();
     assert_eq!((queue.assign(3), queue.assign(1), queue.next()), (0, 3, 4));

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::ext::is_ext_address;
 use super::tape::Tape;
 use super::{BLOCK_BYTES, BLOCK_UNITS, ConsumeQueue, FileCache, NO_UNIT, UNIT_BYTES, Unit};
 use crate::error::{Error, Result};
@@ -21,10 +22,13 @@ impl ConsumeQueue {
     ) -> Result<Self> {
         Self::check_file_bytes(file_bytes)?;
         let tape = Tape::open(dir, file_bytes, files, &notes)?;
-        let queue = Self::with_tape(tape, topic, queue_id, notes);
+        let mut queue = Self::with_tape(tape, topic, queue_id, notes);
         queue.find_end()?;
         let blanks_end = queue.skip_blanks(queue.first_stored())?;
         queue.min.store(blanks_end, Ordering::Release);
+        if let Some(first) = queue.unit_at(blanks_end)?.filter(Unit::is_valid) {
+            queue.name.opened_from = first.physical_offset;
+        }
         Ok(queue)
     }
 
@@ -89,7 +93,7 @@ impl ConsumeQueue {
     }
 
     /// Goes back from `to` while units are to go, down to `from`, and returns the end of the others.
-    fn pop_while(&self, from: i64, to: i64, mut goes: impl FnMut(&Unit) -> bool) -> Result<i64> {
+    pub(super) fn pop_while(&self, from: i64, to: i64, mut goes: impl FnMut(&Unit) -> bool) -> Result<i64> {
         let mut block = [0; BLOCK_BYTES];
         let mut end = to;
         while end > from {
@@ -118,7 +122,19 @@ impl ConsumeQueue {
     pub fn end_before(&self, end: i64) -> Result<()> {
         // First for the readers, so that none of them reads what is being dropped.
         self.end_at(end)?;
-        self.tape.truncate(end as u64 * UNIT_BYTES as u64)
+        self.tape.truncate(end as u64 * UNIT_BYTES as u64)?;
+        self.cut_ext()
+    }
+
+    /// Drops what the extension has behind the last unit that leads there.
+    fn cut_ext(&self) -> Result<()> {
+        let Some(ext) = &self.ext else { return Ok(()) };
+        let first = self.first_stored();
+        let end = self.pop_while(first, self.max_offset(), |unit| !is_ext_address(unit.tags_code))?;
+        match if end > first { self.stored_unit(end - 1)? } else { None } {
+            Some(last) => ext.truncate_max(last.tags_code),
+            None => ext.destroy(),
+        }
     }
 
     /// The first offset of `[from, to)` whose unit is wanted, found by looking at all of them.
@@ -149,7 +165,7 @@ impl ConsumeQueue {
             return Ok(());
         }
         let mut met_hole = false;
-        let mut first = self.partition(min, max, |unit| {
+        let mut first = self.partition(min, max, |_, unit| {
             met_hole |= !unit.is_valid() || unit.is_blank();
             Ok(!is_kept(unit))
         })?;
@@ -169,8 +185,22 @@ impl ConsumeQueue {
     }
 
     /// Deletes the files of which all messages are before `log_min`, and returns how many. The last file
-    /// stays.
+    /// stays. What they alone led to in the extension goes with them.
     pub fn delete_expired_files(&self, log_min: i64) -> Result<usize> {
+        let deleted = self.delete_expired_unit_files(log_min)?;
+        if let Some(ext) = &self.ext {
+            let min = self.min_offset();
+            // Two units, as below.
+            if let (Some(first), Some(second)) = (self.unit_at(min)?, self.unit_at(min + 1)?)
+                && is_ext_address(first.tags_code.max(second.tags_code))
+            {
+                ext.truncate_min(first.tags_code.min(second.tags_code))?;
+            }
+        }
+        Ok(deleted)
+    }
+
+    fn delete_expired_unit_files(&self, log_min: i64) -> Result<usize> {
         let mut deleted = 0;
         loop {
             let files = self.tape.files();
@@ -198,7 +228,8 @@ impl ConsumeQueue {
             offset.store(0, Ordering::Release);
         }
         self.max_physical.store(NO_UNIT, Ordering::Release);
-        self.tape.destroy()
+        self.tape.destroy()?;
+        self.ext.as_ref().map_or(Ok(()), |ext| ext.destroy())
     }
 
     /// Whether a file size can hold whole units.

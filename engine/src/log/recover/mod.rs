@@ -18,7 +18,7 @@ use super::commit_log::CommitLog;
 use super::derived::Derived;
 use super::mend::belongs;
 use super::notes::{Level, Notes};
-use super::orderly::{self, CLEAN_FILES};
+use super::orderly::{self, AsLeft, CLEAN_FILES, LogEnd};
 use super::queue::{ConsumeQueue, Unit};
 use super::rebuild::{Lacking, QueueKey, Rebuild};
 use crate::error::Result;
@@ -49,15 +49,25 @@ impl Recovery<'_> {
         if self.derived.queues.all().is_empty() {
             self.notes.say(Level::Warning, "there are no consume queues; they are built from the log");
         }
+        // Before ends are proven, which drops units that the note still knew.
+        let as_left = self.as_left()?;
         let mut lacking = Lacking::default();
-        self.prove_ends(&mut lacking)?;
-        if lacking.is_empty() && self.resume_as_left()? {
-            return Ok(());
+        let ends_are_proven = self.prove_ends(&mut lacking)?;
+        let queues_are_known = as_left.is_some();
+        let mut index_from = self.index_from;
+        if let Some(left) = as_left {
+            lacking.add(left.lacking);
+            if self.derived.index.is_some() && self.index_last < left.index_last {
+                index_from = index_from.or(Some(self.index_last.max(0).cast_unsigned()));
+            }
+            if ends_are_proven && index_from.is_none() && !self.log.config.verify_property_crc {
+                return self.resume_as_left(left.end, lacking);
+            }
         }
-        let mut start = self.first_offset_to_check();
+        let mut start = self.first_offset_to_check(index_from);
         let promised = self.promised_timestamp();
         self.set_checkpoint_back(start)?;
-        let mut tail = self.scan(start, &mut lacking)?;
+        let mut tail = self.scan(start, queues_are_known, &mut lacking)?;
         if tail.damage.is_none() && promised > tail.timestamp() && start > self.log.min_offset() {
             self.notes.say(
                 Level::Warning,
@@ -65,10 +75,14 @@ impl Recovery<'_> {
             );
             start = self.log.min_offset();
             self.set_checkpoint_back(start)?;
-            tail = self.scan(start, &mut lacking)?;
+            tail = self.scan(start, queues_are_known, &mut lacking)?;
         }
         self.cut(&tail)?;
-        Rebuild::new(self.log, self.derived, self.notes, lacking).run(tail.end)?;
+        if !self.clean {
+            // A killed process left it in memory at the least; only what the checkpoint vouches for is on disk.
+            self.log.doubt_from(start);
+        }
+        self.rebuild(lacking, tail.end)?;
         self.settle_queues()?;
         self.notes.say(
             Level::Info,
@@ -83,18 +97,30 @@ impl Recovery<'_> {
         Ok(())
     }
 
-    /// Go on where an orderly stop ended, if everything is as it was left; false asks for a walk over the log.
-    fn resume_as_left(&self) -> Result<bool> {
-        let may_trust = self.clean && self.index_from.is_none() && !self.log.config.verify_property_crc;
-        let Some(note) = self.orderly_stop.as_deref().filter(|_| may_trust) else { return Ok(false) };
-        let Some(end) = orderly::confirmed(note, self.log, self.derived)? else { return Ok(false) };
+    fn as_left(&self) -> Result<Option<AsLeft>> {
+        match &self.orderly_stop {
+            Some(note) if self.clean => orderly::compare(note, self.log, &self.derived.queues),
+            _ => Ok(None),
+        }
+    }
+
+    /// Go on where an orderly stop ended, without a walk over the log but for queues that lack something.
+    fn resume_as_left(&self, end: LogEnd, lacking: Lacking) -> Result<()> {
         self.log.resume(end.offset, end.timestamp)?;
+        self.rebuild(lacking, end.offset)?;
         self.settle_queues()?;
         self.notes.say(
             Level::Info,
             format!("the log is as an orderly stop left it and ends at offset {}", end.offset),
         );
-        Ok(true)
+        Ok(())
+    }
+
+    fn rebuild(&self, lacking: Lacking, end: u64) -> Result<()> {
+        if let Some(from) = lacking.first() {
+            self.set_checkpoint_back(from)?;
+        }
+        Rebuild::new(self.log, self.derived, self.notes, lacking).run(end)
     }
 
     /// Let the checkpoint promise nothing of what is checked now: queues are built again in memory, and a
@@ -111,8 +137,9 @@ impl Recovery<'_> {
     }
 
     /// Let each queue end with a unit that leads to its message: the numbering goes on from there, and what
-    /// the scan need not look at is judged by it.
-    fn prove_ends(&self, lacking: &mut Lacking) -> Result<()> {
+    /// the scan need not look at is judged by it. Says whether all did.
+    fn prove_ends(&self, lacking: &mut Lacking) -> Result<bool> {
+        let mut are_proven = true;
         for queue in self.derived.queues.all() {
             let mut end = queue.max_offset();
             while end > queue.first_stored()
@@ -135,10 +162,11 @@ impl Recovery<'_> {
             } else if !queue.has_lost_units() {
                 continue;
             }
+            are_proven = false;
             let from = queue.max_physical_offset().max(0).cast_unsigned();
             lacking.note(QueueKey::new(queue.topic().as_bytes(), queue.queue_id()), from);
         }
-        Ok(())
+        Ok(are_proven)
     }
 
     /// Whether a unit leads to its message, or to where the log no longer reaches.
@@ -198,7 +226,7 @@ impl Recovery<'_> {
     }
 
     /// The start of the file from which the log must be checked.
-    fn first_offset_to_check(&self) -> u64 {
+    fn first_offset_to_check(&self, index_from: Option<u64>) -> u64 {
         let segments = self.log.segments();
         let trusted = if self.clean {
             segments[segments.len().saturating_sub(CLEAN_FILES)].start()
@@ -218,7 +246,7 @@ impl Recovery<'_> {
             segments[(0..segments.len()).rev().find(is_safe).unwrap_or(0)].start()
         };
         // Never past what the queues have, nor past what the index must see again.
-        let from = trusted.min(self.queue_end()).min(self.index_from.unwrap_or(u64::MAX));
+        let from = trusted.min(self.queue_end()).min(index_from.unwrap_or(u64::MAX));
         self.log
             .segment_of(from.max(segments[0].start()))
             .map_or(segments[0].start(), |segment| segment.start())

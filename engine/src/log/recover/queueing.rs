@@ -2,16 +2,14 @@
 
 use crate::error::Result;
 use crate::log::commit_log::CommitLog;
-use crate::log::derived::{Derived, Taken};
-use crate::log::notes::Notes;
+use crate::log::derived::{Derived, Numbers, Taken};
 use crate::log::queue::{ConsumeQueue, RecentQueues};
-use crate::log::rebuild::{Lacking, QueueKey, skip_unplaceable};
+use crate::log::rebuild::{Lacking, QueueKey};
 use crate::message::{DispatchProperties, Record};
 
 pub struct Queueing<'a> {
     log: &'a CommitLog,
     derived: &'a Derived,
-    notes: &'a Notes,
     /// Records before it should be in their queues.
     queues_from: u64,
     lacking: &'a mut Lacking,
@@ -19,14 +17,8 @@ pub struct Queueing<'a> {
 }
 
 impl<'a> Queueing<'a> {
-    pub fn new(
-        log: &'a CommitLog,
-        derived: &'a Derived,
-        notes: &'a Notes,
-        queues_from: u64,
-        lacking: &'a mut Lacking,
-    ) -> Self {
-        Self { log, derived, notes, queues_from, lacking, recent: RecentQueues::default() }
+    pub fn new(log: &'a CommitLog, derived: &'a Derived, queues_from: u64, lacking: &'a mut Lacking) -> Self {
+        Self { log, derived, queues_from, lacking, recent: RecentQueues::default() }
     }
 
     /// Put the next record into its queues, or see whether it is there.
@@ -38,10 +30,10 @@ impl<'a> Queueing<'a> {
             return Ok(());
         }
         let properties = DispatchProperties::for_dispatch(record.properties());
-        let taken = self
-            .enqueue(record, &properties)
-            .and_then(|()| self.derived.enqueue_light(&mut self.recent, record, &properties));
-        skip_unplaceable(taken, record, self.notes)
+        let taken = self.enqueue(record, &properties).and_then(|()| {
+            self.derived.enqueue_light(&mut self.recent, record, &properties, Numbers::Doubtful)
+        });
+        self.derived.skip_unplaceable(taken, record)
     }
 
     /// See whether a record that should be in its queue is.

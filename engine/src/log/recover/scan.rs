@@ -57,8 +57,9 @@ impl Tail {
 }
 
 impl Recovery<'_> {
-    /// Check the records from `start` on, and derive queues and index from them.
-    pub(super) fn scan(&self, start: u64, lacking: &mut Lacking) -> Result<Tail> {
+    /// Check the records from `start` on, and derive the index from them, and the queues unless it is known already
+    /// what they lack.
+    pub(super) fn scan(&self, start: u64, queues_are_known: bool, lacking: &mut Lacking) -> Result<Tail> {
         let queues_from = if self.clean { self.queue_end().max(self.log.min_offset()) } else { start };
         if !self.clean {
             for queue in self.derived.queues.all() {
@@ -67,12 +68,14 @@ impl Recovery<'_> {
             lacking.only_before(start);
         }
         let (log, derived) = (self.log, self.derived);
-        let mut queueing = Queueing::new(log, derived, self.notes, queues_from, lacking);
+        let mut queueing = Queueing::new(log, derived, queues_from, lacking);
         thread::scope(|scope| {
-            let mut queues = Behind::begin(scope, move |coming| {
-                coming
-                    .iter()
-                    .try_for_each(|stretch| each_record(log, stretch, |record| queueing.take(record)))
+            let mut queues = (!queues_are_known).then(|| {
+                Behind::begin(scope, move |coming| {
+                    coming
+                        .iter()
+                        .try_for_each(|stretch| each_record(log, stretch, |record| queueing.take(record)))
+                })
             });
             let mut index = derived
                 .index
@@ -87,9 +90,11 @@ impl Recovery<'_> {
                 {
                     index.add(range.clone());
                 }
-                queues.add(range);
+                if let Some(queues) = &mut queues {
+                    queues.add(range);
+                }
             });
-            let done = queues.finish();
+            let done = queues.map_or(Ok(()), Behind::finish);
             index.map_or(Ok(()), Behind::finish).and(done).and(tail)
         })
     }

@@ -1,6 +1,7 @@
 //! Letting go of old files. When is Python's choice; here is how.
 
 use super::*;
+use crate::log::flags::Flag;
 use crate::log::read::GetStatus;
 use crate::log::segment::file_name;
 
@@ -173,6 +174,24 @@ fn appends_and_reads_go_on_while_files_go() {
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
         assert_eq!(deleted, 20);
     });
+}
+
+#[test]
+fn no_topic_is_deleted_while_dispatch_stands_and_nobody_waits_for_it() {
+    let dir = directory();
+    let store = open(dir.path());
+    put_numbered(&store, "T", 3);
+    settle(&store);
+    store.dispatcher.set_confirm_limit(Some(store.log.written()));
+    let unreadable = put(&store, "T", b"3");
+    let segment = store.log.segment_of(unreadable.physical_offset).unwrap();
+    segment.overwrite(unreadable.physical_offset - segment.start() + 4, b"XXXX").unwrap();
+    store.dispatcher.set_confirm_limit(None);
+    eventually("dispatch stands", || store.flags.bits() & Flag::QueueError as u32 != 0);
+    let refused = store.delete_topic(b"T").unwrap_err().to_string();
+    assert!(refused.contains("try again") && refused.contains("offset"), "{refused}");
+    assert_eq!(store.derived.queues.get(b"T", 0).unwrap().max_offset(), 3);
+    assert!(store.log.writer.try_lock().is_some(), "writers go on");
 }
 
 #[test]

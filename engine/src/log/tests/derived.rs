@@ -318,6 +318,142 @@ fn names_that_stand_for_no_queue_and_topics_without_light_queues_are_passed_over
 }
 
 #[test]
+fn numbers_that_nobody_can_have_in_a_light_queue_keep_no_message_from_its_readers() {
+    let dir = directory();
+    // Without light queues the numbers that a message brings along are not replaced by right ones.
+    let store = open(dir.path());
+    store.dispatcher.set_confirm_limit(Some(0));
+    let names = [("INNER_MULTI_DISPATCH", "%LMQ%a,%LMQ%b"), ("INNER_MULTI_QUEUE_OFFSET", "-1,0")];
+    put_with(&store, "T", &names);
+    put(&store, "T", b"next");
+    let copy = killed(dir.path());
+    let store = open_with(copy.path(), multi);
+    assert_eq!(bodies(&store, "T"), [&b"body"[..], b"next"]);
+    assert_eq!(bodies(&store, "%LMQ%b"), [b"body"], "nor from those of the queues named behind it");
+    assert!(has_note(&notes(&store), Level::Error, "-1 cannot be an offset of a queue"));
+}
+
+#[test]
+fn a_light_queue_that_is_deleted_before_a_message_is_written_begins_anew_with_it() {
+    let dir = directory();
+    let store = open_with(dir.path(), multi);
+    let to_light = || put_with(&store, "T", &[("INNER_MULTI_DISPATCH", "%LMQ%a")]);
+    to_light();
+    settle(&store);
+    let lock = store.log.lock();
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(to_light);
+        }
+        thread::sleep(Duration::from_millis(50)); // for both to stand before the lock
+        store.derived.queues.remove_topic(b"%LMQ%a").unwrap();
+        drop(lock);
+    });
+    to_light();
+    assert_eq!(units(&store, "%LMQ%a", 0).len(), 3);
+}
+
+#[test]
+fn a_light_queue_whose_number_is_taken_is_told_of() {
+    let dir = directory();
+    let store = open_with(dir.path(), multi);
+    let to_light = || put_with(&store, "T", &[("INNER_MULTI_DISPATCH", "%LMQ%a")]);
+    to_light();
+    settle(&store);
+    store.derived.queues.get(b"%LMQ%a", 0).unwrap().set_next(0);
+    to_light();
+    assert_eq!(units(&store, "%LMQ%a", 0).len(), 1);
+    assert!(has_note(&notes(&store), Level::Error, "queue %LMQ%a-0: number 0 is taken"));
+}
+
+#[test]
+fn numbers_that_a_client_wrote_are_followed_by_nobody() {
+    for (lmq, multi_dispatch) in [(false, false), (false, true), (true, false), (true, true)] {
+        let dir = directory();
+        let store =
+            open_with(dir.path(), |config| (config.lmq, config.multi_dispatch) = (lmq, multi_dispatch));
+        put(&store, "V", b"first");
+        put_with(&store, "T", &[("INNER_MULTI_DISPATCH", "V,%LMQ%a"), ("INNER_MULTI_QUEUE_OFFSET", "1,9")]);
+        put(&store, "V", b"second");
+        let named = if lmq && multi_dispatch { vec![&b"body"[..]] } else { vec![] };
+        let expected = [&[&b"first"[..]], &named[..], &[&b"second"[..]]].concat();
+        assert_eq!(bodies(&store, "V"), expected, "{lmq} {multi_dispatch}");
+        assert_eq!(bodies(&store, "%LMQ%a"), named, "{lmq} {multi_dispatch}");
+        assert_eq!(notes(&store).iter().filter(|(level, _)| *level == Level::Error).count(), 0);
+    }
+}
+
+#[test]
+fn a_queue_that_a_list_names_twice_or_that_is_the_messages_own_counts_one_message() {
+    for names in ["%LMQ%a,%LMQ%a", "%LMQ%a,V,%LMQ%a", "V,V,%LMQ%a"] {
+        let dir = directory();
+        let store = open_with(dir.path(), multi);
+        for number in 0..4 {
+            let placed = put_with(&store, "V", &[("INNER_MULTI_DISPATCH", names)]);
+            assert_eq!(placed.queue_offset, number, "{names}");
+        }
+        settle(&store);
+        store.dispatcher.set_confirm_limit(Some(store.log.written()));
+        put_with(&store, "V", &[("INNER_MULTI_DISPATCH", names)]);
+        let copy = killed(dir.path());
+        store.dispatcher.set_confirm_limit(None);
+        fs::remove_dir_all(copy.path().join("consumequeue")).unwrap_or_default();
+        for store in [store, open_with(copy.path(), multi)] {
+            assert_eq!([units(&store, "V", 0).len(), units(&store, "%LMQ%a", 0).len()], [5, 5], "{names}");
+            let errors = notes(&store).into_iter().filter(|(level, _)| *level == Level::Error);
+            assert_eq!(errors.collect::<Vec<_>>(), [], "{names}");
+        }
+    }
+}
+
+#[test]
+fn a_half_message_takes_no_place_in_the_light_queues_that_it_names() {
+    let dir = directory();
+    let store = open_with(dir.path(), multi);
+    let properties = text(&[("INNER_MULTI_DISPATCH", "%LMQ%a")]);
+    let half =
+        Draft { sys_flag: sys_flag::TRANSACTION_PREPARED, properties: &properties, ..draft("T", b"half") };
+    store.put(&half, true).unwrap();
+    put_with(&store, "T", &[("INNER_MULTI_DISPATCH", "%LMQ%a")]);
+    assert_eq!(bodies(&store, "%LMQ%a"), [b"body"]);
+    assert_eq!(store.derived.queues.get(b"%LMQ%a", 0).unwrap().max_offset(), 1);
+}
+
+#[test]
+fn a_number_that_was_passed_over_costs_no_message_behind_it() {
+    let dir = directory();
+    let store = open(dir.path());
+    put(&store, "T", b"0");
+    store.derived.queues.get(b"T", 0).unwrap().set_next(5);
+    put(&store, "T", b"5");
+    put(&store, "T", b"6");
+    assert_eq!(units(&store, "T", 0).len(), 7);
+    assert!(has_note(&notes(&store), Level::Error, "messages 1 to 4 are not in the log"));
+    let copy = killed(dir.path());
+    fs::remove_dir_all(copy.path().join("consumequeue")).unwrap_or_default();
+    for store in [store, open(copy.path())] {
+        let slice = |number: usize| {
+            let unit = units(&store, "T", 0)[number];
+            store.record_at(unit.physical_offset.cast_unsigned()).unwrap().unwrap()
+        };
+        for (number, body) in [(0, b"0"), (5, b"5"), (6, b"6")] {
+            assert_eq!(slice(number).record().unwrap().body(), body);
+        }
+    }
+}
+
+#[test]
+fn a_batch_cannot_name_light_queues() {
+    let dir = directory();
+    let store = open_with(dir.path(), multi);
+    let properties = text(&[("INNER_MULTI_DISPATCH", "%LMQ%a")]);
+    let naming = Draft { properties: &properties, ..draft("T", b"x") };
+    let refused = store.put_batch(&[naming, naming], true).unwrap_err();
+    assert_eq!(refused.status, PutStatus::MessageIllegal);
+    assert!(refused.reason.contains("light queues"), "{}", refused.reason);
+}
+
+#[test]
 fn the_number_of_light_queues_is_limited() {
     let dir = directory();
     let store = open_with(dir.path(), multi);
@@ -368,4 +504,38 @@ fn with_the_extension_units_lead_to_tag_and_time_and_filters_still_work() {
         offset = result.next_offset;
     }
     assert_eq!(found, 100);
+}
+
+#[test]
+fn the_extension_goes_with_the_units_that_lead_there() {
+    let dir = directory();
+    let store = open_with(dir.path(), |config| config.queue_ext_file_bytes = Some(400));
+    let ext = dir.path().join("consumequeue_ext/T/0");
+    let mut count = 0;
+    while store.log.segments().len() < 4 {
+        let properties = text(&[("TAGS", "A")]);
+        store.put(&Draft { properties: &properties, ..draft("T", &[7; 1024]) }, true).unwrap();
+        count += 1;
+    }
+    settle(&store);
+    store.flush().unwrap();
+    store.keeper.keep(true).unwrap();
+    let files = names(&ext).len();
+    store.delete_first_log_file(true).unwrap().unwrap();
+    store.delete_expired_queue_files().unwrap();
+    let kept = names(&ext).len();
+    assert!(kept < files, "{kept} of {files} files after the log's first is gone");
+    let queue = store.derived.queues.get(b"T", 0).unwrap();
+    let tag_at = |offset| queue.tags_code(queue.unit_at(offset).unwrap().unwrap()).unwrap();
+    assert!(
+        (queue.min_offset()..count).all(|offset| tag_at(offset) == 65),
+        "those that are left have theirs"
+    );
+
+    queue.end_before(count - 40).unwrap();
+    assert!(names(&ext).len() < kept, "{} of {kept} files without the last 40 units", names(&ext).len());
+    assert!((queue.min_offset()..count - 40).all(|offset| tag_at(offset) == 65));
+
+    store.delete_topic(b"T").unwrap();
+    assert!(!dir.path().join("consumequeue_ext/T").exists());
 }

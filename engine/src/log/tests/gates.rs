@@ -39,7 +39,8 @@ fn a_store_that_is_not_writable_says_its_flags_once_until_it_was_writable_again(
         for _ in 0..100 {
             assert_eq!(status(&store, &draft("T", b"x")), PutStatus::ServiceNotAvailable);
         }
-        let lines = notes(&store);
+        let mut lines = notes(&store);
+        lines.retain(|(level, _)| *level == Level::Warning); // what takes its time says so, too
         assert_eq!(lines.len(), 1, "round {round}: {lines:?}");
         assert!(has_note(&lines, Level::Warning, "flags 16"));
         store.flags.clear(Flag::DiskFull);

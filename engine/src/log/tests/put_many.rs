@@ -87,6 +87,10 @@ impl Watch for Diary {
         self.flushed.store(offset, Ordering::SeqCst);
     }
 
+    fn waiting_for_disk(&self) -> usize {
+        0
+    }
+
     fn is_waiting(&self) -> bool {
         self.waiting.load(Ordering::SeqCst)
     }

@@ -1,6 +1,7 @@
 //! Reading by queue, by position and by time.
 
 use super::*;
+use crate::log::queue::{UNIT_BYTES, Unit};
 use crate::log::read::GetStatus;
 
 // shows: ST-19
@@ -123,6 +124,29 @@ fn a_tag_filter_decides_by_hash_and_then_by_the_tag_itself() {
     assert_eq!(offsets("BB || C"), [1, 2]);
     assert_eq!(offsets("D"), [0; 0]);
     assert!(["*", "", " || "].iter().all(|all| TagFilter::parse(all).is_none()), "lets everything through");
+}
+
+#[test]
+fn a_tag_filter_does_not_pass_over_a_message_whose_unit_is_damaged() {
+    let dir = directory();
+    let store = open(dir.path());
+    for tag in ["A", "A", "B", "B", "A"] {
+        put_with(&store, "T", &[("TAGS", tag)]);
+    }
+    settle(&store);
+    let queue = store.derived.queues.get(b"T", 0).unwrap();
+    for tag in ["A", "B"] {
+        for offset in [1, 2] {
+            queue.replace(offset, Unit::decode(&[0; UNIT_BYTES])).unwrap();
+        }
+        // As a broker filters, by hash alone: the mended unit's counts.
+        let filter = TagFilter::parse_codes(tag).unwrap();
+        let found = store.read(&ReadRequest { filter: Some(&filter), ..request("T", 0, 0) }).unwrap();
+        let offsets: Vec<_> =
+            slices(&found).iter().map(|slice| slice.record().unwrap().queue_offset()).collect();
+        assert_eq!(offsets, if tag == "A" { vec![0, 1, 4] } else { vec![2, 3] });
+        assert_eq!(found.next_offset, 5);
+    }
 }
 
 // shows: X-21

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::log::segment::file_name;
-use crate::message::layout::QUEUE_ID_AT;
+use crate::message::layout::{QUEUE_ID_AT, QUEUE_OFFSET_AT};
 
 const FILE: u64 = 64 * 1024;
 
@@ -111,7 +111,8 @@ fn files_after_the_end_are_removed_and_the_rest_of_the_last_one_is_erased() {
     }
     append_to(&files.join(file_name(FILE)), (end - FILE) as usize, &[0xCD; 500]);
     let store = open(copy.path());
-    assert_eq!((store.log.written(), store.log.flushed(), store.log.segments().len()), (end, end, 2));
+    assert_eq!((store.log.written(), store.log.segments().len()), (end, 2));
+    assert_eq!(store.flush().unwrap(), end);
     store.close().unwrap();
     assert_eq!(names(&files), [file_name(0), file_name(FILE)]);
     let bytes = fs::read(files.join(file_name(FILE))).unwrap();
@@ -149,6 +150,46 @@ fn a_message_that_damage_moved_to_another_queue_is_told() {
         let moved = kept.remove(hurt);
         assert_eq!((bodies_of(&store, "T", 0), bodies_of(&store, "T", 7)), (kept, vec![moved]));
         assert!(has_note(&notes(&store), Level::Warning, "lacks messages"), "message {hurt}");
+    }
+}
+
+#[test]
+fn the_first_message_of_a_topic_made_anew_is_kept_by_a_kill() {
+    for (written_out, new) in [(false, 1), (true, 1), (false, 2), (true, 2)] {
+        let dir = directory();
+        let store = open(dir.path());
+        put_numbered(&store, "T", 100);
+        put(&store, "Other", b"0");
+        settle(&store);
+        assert!(store.delete_topic(b"T").unwrap());
+        put_numbered(&store, "T", new);
+        settle(&store);
+        if written_out {
+            store.keeper.keep(true).unwrap();
+        }
+        let copy = killed(dir.path());
+        let store = open(copy.path());
+        assert_eq!(bodies(&store, "T"), numbered(new), "{written_out} {new}");
+        assert!(has_note(&notes(&store), Level::Warning, "deleted and made anew"));
+        assert_eq!(put(&store, "T", b"next").queue_offset, new as i64);
+    }
+}
+
+#[test]
+fn a_last_message_whose_number_damage_made_zero_does_not_cost_those_before_it() {
+    let dir = directory();
+    let store = open(dir.path());
+    let last = put_numbered(&store, "T", 65).pop().unwrap();
+    settle(&store);
+    store.keeper.keep(true).unwrap();
+    let copy = killed(dir.path());
+    store.close().unwrap();
+    for root in [dir.path(), copy.path()] {
+        let log = root.join("commitlog").join(file_name(0));
+        append_to(&log, last.physical_offset as usize + QUEUE_OFFSET_AT, &[0; 8]);
+        let store = open(root);
+        assert_eq!(bodies(&store, "T"), numbered(64));
+        assert!(has_note(&notes(&store), Level::Error, "it is damaged and left out"));
     }
 }
 

@@ -1,7 +1,9 @@
 //! Write buffers between appends and files (`transientStorePoolEnable`).
 
 use super::*;
+use crate::log::commit_log::CommitLog;
 use crate::log::config::TransientPoolConfig;
+use crate::log::queue::{QueueConfig, QueueTable};
 use crate::log::segment::file_name;
 
 const FILE: u64 = 64 * 1024;
@@ -172,6 +174,61 @@ fn the_commit_thread_commits_pages_at_once_and_single_bytes_after_the_thorough_i
     });
     put(&store, "T", b"small");
     eventually("a thorough commit", || store.log.readable() == store.log.written());
+}
+
+#[test]
+fn while_commits_fail_no_message_is_acknowledged() {
+    let dir = directory();
+    let store = open_with(dir.path(), by_hand);
+    put(&store, "T", b"0");
+    let segment = store.log.segments()[0].clone();
+    segment.seal();
+    store.flush().unwrap_err();
+    store.flush().unwrap_err();
+    let refused = refusal(&store, &draft("T", b"x"));
+    assert_eq!(refused.status, PutStatus::ServiceNotAvailable);
+    assert!(refused.reason.contains("transient store pool"), "{}", refused.reason);
+    let lines = notes(&store);
+    assert_eq!(lines.iter().filter(|(level, _)| *level == Level::Error).count(), 1, "{lines:?}");
+
+    segment.reopen(0).unwrap();
+    store.flush().unwrap();
+    assert!(has_note(&notes(&store), Level::Info, "commits work again"));
+    put(&store, "T", b"1");
+    store.flush().unwrap();
+    assert_eq!(bodies(&store, "T"), numbered(2));
+}
+
+#[test]
+fn a_file_that_is_closed_has_space_for_all_that_a_commit_will_write() {
+    let dir = directory();
+    let mut config = StoreConfig::small(dir.path());
+    by_hand(&mut config);
+    config.log_file_bytes = 8 << 20;
+    // Without a store nobody prepares space ahead.
+    let log = CommitLog::load(Arc::new(config), Arc::default()).unwrap();
+    log.resume(0, 0).unwrap();
+    let queues = QueueTable::open(dir.path(), QueueConfig::default(), Arc::default()).unwrap();
+    for body in [vec![1; 100], vec![2; (8 << 20) - 200]] {
+        let message = draft("T", &body);
+        let prepared = message.prepare(samples::usual(&message)).unwrap();
+        log.lock().append_to(&queues, (b"T", 0), &[prepared]).unwrap();
+    }
+    let segments = log.segments();
+    assert_eq!(segments.len(), 2);
+    assert!(segments[0].is_allocated(segments[0].size()));
+}
+
+#[test]
+fn space_is_prepared_ahead_of_buffers_too() {
+    let dir = directory();
+    let store = open_with(dir.path(), |config| {
+        by_hand(config);
+        config.log_file_bytes = 8 << 20;
+    });
+    put(&store, "T", b"x");
+    let first = &store.log.segments()[0];
+    eventually("space for the whole file", || first.is_allocated(first.size()));
 }
 
 // shows: FL-20

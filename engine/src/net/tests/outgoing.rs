@@ -45,9 +45,11 @@ fn sent(out: &mut Outgoing, step: usize) -> Vec<u8> {
 fn frames_of_memory_and_of_the_log_leave_in_order_however_the_socket_takes_them() {
     let log: Vec<u8> = (0..20_000_u32).map(|number| number as u8).collect();
     let map = mapped(&log);
-    let pieces = [(0, 10), (10, 5000), (5010, 1024), (6034, 2000)];
+    // Apart and side by side, short and long, alone and together.
+    let pieces = [(0, 10), (11, 5000), (5012, 1024), (6036, 2000), (9000, 900), (9900, 124), (11_000, 1024)];
     let (all_pieces, one_piece) =
         (ReadResult::of_pieces(&map, &pieces), ReadResult::of_pieces(&map, &pieces[1..2]));
+    let records: Vec<u8> = pieces.iter().flat_map(|&(at, len)| log[at..at + len].to_vec()).collect();
     for step in [1, 7, 1000, usize::MAX] {
         let mut out = Outgoing::default();
         out.frame(&head(1), Body::Bytes(b"one"));
@@ -62,7 +64,7 @@ fn frames_of_memory_and_of_the_log_leave_in_order_however_the_socket_takes_them(
         assert_eq!(all.len(), len);
         let bump = Bump::new();
         let mut rest = &all[..];
-        let bodies = [&b"one"[..], &log[..8034], &log[10..5010], b""];
+        let bodies = [&b"one"[..], &records, &log[11..5011], b""];
         for (index, body) in bodies.iter().enumerate() {
             let frame = next_frame(&mut rest, 1 << 24, &bump).unwrap().unwrap();
             assert_eq!((frame.header.opaque, frame.body), (index as i32 + 1, *body));
@@ -83,6 +85,32 @@ fn a_queue_at_rest_gives_its_memory_back_and_takes_it_again() {
     assert_eq!(out.reclaim().capacity(), 0);
     out.frame(&head(2), Body::NONE);
     assert!(!sent(&mut out, 3).is_empty());
+}
+
+#[test]
+fn a_reader_that_never_takes_everything_holds_only_what_it_has_not_taken() {
+    let mut out = Outgoing::default();
+    let body = [7; 1000];
+    for _ in 0..200 {
+        out.frame(&head(1), Body::Bytes(&body));
+    }
+    let unsent = out.len();
+    for _ in 0..5_000 {
+        out.frame(&head(1), Body::Bytes(&body));
+        let mut room = out.len() - unsent;
+        while room > 0 {
+            out.write_with(|parts| {
+                let taken = room.min(parts[0].len());
+                room -= taken;
+                if taken == 0 { Err(ErrorKind::WouldBlock.into()) } else { Ok(taken) }
+            })
+            .unwrap_or_else(|error| assert_eq!(error.kind(), ErrorKind::WouldBlock));
+        }
+    }
+    assert_eq!(out.len(), unsent);
+    sent(&mut out, usize::MAX);
+    let capacity = out.reclaim().capacity();
+    assert!(capacity < 8 * unsent, "{capacity} bytes for {unsent}");
 }
 
 #[test]
