@@ -110,7 +110,7 @@ test-rust: tools-build ## the engine's own tests, without Python
 	cargo test -q --workspace
 
 .PHONY: test-unit
-test-unit: tools-build $(ENGINE) ## Python tests that take seconds
+test-unit: tools-unit $(ENGINE) ## Python tests that take seconds
 	$(call side_by_side,$(UNIT_CLIENTS),$(UNIT_OTHERS))
 
 .PHONY: test-peers
@@ -123,11 +123,11 @@ crash: tools-build $(ENGINE) ## the long kill -9 run: KILLS=2000
 	TAILFIN_KILLS=$(KILLS) $(PYTHON) -m pytest -q tests/crash -k kill --timeout 0
 
 .PHONY: crash-spark
-crash-spark: tools-test $(ENGINE) ## copies by Spark while it is killed SPARK_KILLS=30 times
+crash-spark: tools-peers $(ENGINE) ## copies by Spark while it is killed SPARK_KILLS=30 times
 	TAILFIN_SPARK_KILLS=$(SPARK_KILLS) $(PYTHON) -m pytest -q tests/spark/test_exactly_once.py --timeout 0
 
 .PHONY: storm
-storm: tools-test $(ENGINE) peers ## the long run of wrong frames: FRAMES=1000000
+storm: tools-peers $(ENGINE) peers ## the long run of wrong frames at the broker: FRAMES=1000000
 	TAILFIN_HOSTILE_FRAMES=$(FRAMES) $(PYTHON) -m pytest -q tests/interop/clients/test_hostile_bytes.py
 
 .PHONY: fuzz
@@ -140,7 +140,7 @@ fuzz: tools-fuzz $(CARGO_FUZZ) ## each fuzz target for FUZZ_SECONDS=600
 	done
 
 .PHONY: bench
-bench: tools-test $(ENGINE) peers ## measure beside the official broker and store (BENCH_ARGS=--quick tries it out)
+bench: tools-peers $(ENGINE) peers ## measure beside the official broker and store (BENCH_ARGS=--quick tries it out)
 	$(PYTHON) -m bench.run $(BENCH_ARGS)
 
 .PHONY: conformance
@@ -148,11 +148,11 @@ conformance: tools-build $(REQUIREMENTS) ## write docs/conformance.md: every row
 	$(PYTHON) tools/conformance.py
 
 .PHONY: compatibility
-compatibility: tools-test $(ENGINE) peers ## write docs/compatibility.md: every mqadmin command and whether it works
+compatibility: tools-peers $(ENGINE) peers ## write docs/compatibility.md: every mqadmin command and whether it works
 	$(PYTHON) -m tests.interop.clients.compatibility
 
 .PHONY: peers
-peers: tools-test $(PEERS) $(GO_PEER) $(OLDER_SPARKS) $(CONNECT_CLIENT) ## fetch and build the official peers, with Maven, Go and pip
+peers: tools-peers $(PEERS) $(GO_PEER) $(OLDER_SPARKS) $(CONNECT_CLIENT) ## fetch and build the official peers, with Maven, Go and pip
 
 .PHONY: clean
 clean: ## remove everything that was built, the venv too
@@ -162,11 +162,15 @@ clean: ## remove everything that was built, the venv too
 	find $(PYTHON_TREES) -name __pycache__ -prune -exec rm -rf {} +
 	rm -rf .hypothesis
 
-.PHONY: tools-build tools-test tools-fuzz
+.PHONY: tools-build tools-unit tools-peers tools-test tools-fuzz
 tools-build:
 	@tools/need python cargo cc
-tools-test:
+tools-unit:
+	@tools/need python cargo cc openssl
+tools-peers:
 	@tools/need python cargo cc java mvn
+tools-test:
+	@tools/need python cargo cc java mvn openssl mounting
 tools-fuzz:
 	@tools/need cargo cc fuzz
 
@@ -191,7 +195,7 @@ $(CURDIR)/.build/cargo-fuzz/bin/cargo-fuzz: | tools-fuzz
 
 tests/interop/java/target/.built: $(STORE_PEER_SOURCES)
 tests/interop/clients/java/target/.built: $(CLIENT_PEER_SOURCES)
-$(PEERS): | tools-test
+$(PEERS): | tools-peers
 	cd $(dir $(@D)) && mvn -q -B -ntp package
 	@mkdir -p $(@D) && touch $@
 

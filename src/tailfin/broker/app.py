@@ -53,7 +53,6 @@ log = logging.getLogger("tailfin.broker")
 
 SCAN_CLIENTS_S = 10.0
 PERSIST_FILTERS_S = 10.0
-REGISTER_AT_START_S = 3.0
 VIP_PORT_BELOW = 2
 
 
@@ -192,10 +191,7 @@ class Broker:
         if self.config.disappearTimeAfterStart > 0:
             log.info("name servers are told after %d ms", self.config.disappearTimeAfterStart)
             return
-        # A name server that is slow or gone holds up nobody: it is told later.
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(REGISTER_AT_START_S):
-                await self.registration.register()
+        await self.registration.register()
 
     def _start_timers(self) -> None:
         config = self.config
@@ -308,15 +304,20 @@ class Broker:
         self.waiting.tell_hot_path()
         if settings.store.maxMessageSize != before.store.maxMessageSize:
             self.store.set_max_message_size(settings.store.maxMessageSize)
+        self.store.clean_like(settings.store)
         if settings.broker.brokerPermission != before.broker.brokerPermission:
             self.topics.touch()
             await self.registration.register()
 
-    async def topics_kept(self) -> None:
+    async def topic_kept(self, name: str) -> None:
         """Wait until a topic that a message made is on disk: without it nobody finds the message."""
         # What could not be written is said, and tried again; the message may still be stored.
         with contextlib.suppress(OSError):
             await self.topics.file.settled()
+        if name in self.topics.unkept:
+            self.topics.unkept.discard(name)
+            if topic := self.topics.get(name):
+                self.rulebook.put_topic(topic)
 
     async def topics_settled(self) -> None:
         """Wait until every changed topic is on disk and the name servers were told."""
@@ -350,7 +351,7 @@ class Broker:
 
     def disk_space(self) -> tuple[int, int]:
         """Return the bytes of the log's disk, all and free."""
-        usage = shutil.disk_usage(self.settings.store.paths()["storePathCommitLog"])
+        usage = shutil.disk_usage(self.store.config.paths()["storePathCommitLog"])
         return usage.total, usage.free
 
     async def _every(self, seconds: float, act: Callable[[], object]) -> None:

@@ -1,7 +1,7 @@
 """Where each group stands in each queue: held by the hot path, kept in `consumerOffset.json`.
 
-With light queues the file is `lmqConsumerOffset.json`, as in RocketMQ; the other one is still read when there
-is none, so that turning them on or off costs no group its place.
+With light queues the file is `lmqConsumerOffset.json`, as in RocketMQ. The newer one of both is read, so that
+turning them on or off costs no group its place.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ from tailfin.broker import names
 from tailfin.broker.config_file import ConfigFile, first_version, following
 from tailfin.config.broker import BrokerConfig
 from tailfin.rounds import Rounds
+from tailfin.wire.bodies.common import DataVersion
 from tailfin.wire.bodies.groups import ConsumerOffsetSerializeWrapper
 
 if TYPE_CHECKING:
@@ -42,9 +43,10 @@ class ConsumerOffsets:
 
     def load(self) -> None:
         """Read the file into the hot path."""
-        content = self._file.read() or self._others_file.read()
-        if content is None:
+        found = [(content, file) for file in (self._file, self._others_file) if (content := file.read())]
+        if not found:
             return
+        content, _ = max(found, key=lambda each: _order(*each))
         self.version = content.data_version or self.version
         light = {key: {LIGHT_QUEUE: offset} for key, offset in (content.lmq_offset_table or {}).items()}
         self._hot.load_offsets({**content.offset_table, **light})
@@ -114,3 +116,11 @@ class ConsumerOffsets:
     def drop(self, *, topic: str | None = None, group: str | None = None) -> None:
         """Forget the offsets of a topic, of a group, or of one group on one topic."""
         self._hot.drop_offsets(topic=topic, group=group)
+
+
+def _order(
+    content: ConsumerOffsetSerializeWrapper, file: ConfigFile[ConsumerOffsetSerializeWrapper]
+) -> tuple[tuple[int, int, int], int]:
+    """Return what to compare to see which of two files is newer; few commits alone make no new version."""
+    version = content.data_version or DataVersion()
+    return version.order(), file.path.stat().st_mtime_ns if file.path.exists() else 0

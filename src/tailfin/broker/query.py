@@ -1,5 +1,6 @@
 """Questions about single messages and queues: by key, by id, by time, and consumer offsets."""
 
+import os
 from typing import TYPE_CHECKING
 
 from tailfin.remoting import Request, Response, handles
@@ -34,6 +35,9 @@ UNIQUE_KEY_QUERY = "_UNIQUE_KEY_QUERY"
 BY_TAG = "T"
 INDEX_TYPES = ("K", "U", BY_TAG)
 """Keys, the unique key (which stands among the keys), tags."""
+
+
+MEMORY_BYTES = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 class Queries:
@@ -134,13 +138,23 @@ class Queries:
         header = QueryConsumerOffsetRequestHeader.decode(request.fields)
         offset = self._broker.offsets.get(header.consumer_group, header.topic, header.queue_id)
         if offset is None:
-            low = self._broker.store.min_offset(header.topic, header.queue_id)
-            if header.set_zero_if_not_found is False or low > 0:
+            if header.set_zero_if_not_found is False or not self._begins_in_memory(
+                header.topic, header.queue_id
+            ):
                 raise RemotingError(
                     ResponseCode.QUERY_NOT_FOUND, "Not found, maybe this group consumer boot first"
                 )
             offset = 0
         return Response(fields=QueryConsumerOffsetResponseHeader(offset=offset).encode())
+
+    def _begins_in_memory(self, topic: str, queue_id: int) -> bool:
+        """Whether a new group can be sent to a queue's first message without reading from disk."""
+        store = self._broker.store
+        if not store.min_offset(topic, queue_id) <= 0 < store.max_offset(topic, queue_id):
+            return False
+        units = store.queue_units(topic, queue_id, 0, 1)
+        held = MEMORY_BYTES // 100 * store.config.accessMessageInMemoryMaxRatio
+        return bool(units) and units[0][0] >= store.max_physical_offset - held
 
     @handles(Code.UPDATE_CONSUMER_OFFSET)
     def commit(self, request: Request) -> Response:

@@ -1,9 +1,11 @@
 """Registration with every name server: all topics now and then, a changed topic at once."""
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tailfin.broker.entry_texts import EntryTexts
@@ -11,6 +13,7 @@ from tailfin.remoting import Client
 from tailfin.rounds import Rounds
 from tailfin.wire import fastjson, registration
 from tailfin.wire.bodies.common import KVTable
+from tailfin.wire.bodies.routes import QueueData, TopicRouteData
 from tailfin.wire.bodies.topics import (
     RegisterBrokerBody,
     TopicConfig,
@@ -22,6 +25,7 @@ from tailfin.wire.headers.namesrv import (
     QueryDataVersionRequestHeader,
     QueryDataVersionResponseHeader,
     RegisterBrokerRequestHeader,
+    RegisterTopicRequestHeader,
     UnRegisterBrokerRequestHeader,
 )
 
@@ -36,79 +40,124 @@ FIRST_BEAT_S = 10.0
 TRY_AGAIN_S = 3.0
 VERSION_WITHIN_S = 3.0
 UNREGISTER_WITHIN_S = 3.0
+WAITED_FOR_S = 2.0
+"""Who takes longer to hear something is not waited for; it is still told."""
+
+
+@dataclass
+class _NameServer:
+    """What one name server still has to be told."""
+
+    address: str
+    rounds: Rounds
+    changed: dict[str, TopicConfig] = field(default_factory=dict)
+    beat: bool = False
+    """Whether it is due to hear of all topics, or to be asked if it knows them."""
+    force: bool = False
+    """Whether it is not asked first."""
+    troubled: bool = False
+    """Whether it may have missed something: only all topics mend that."""
 
 
 class Registration:
-    """Keeps the name servers informed; each is dealt with alone, so a dead one holds up nobody."""
+    """Keeps the name servers informed; each has rounds of its own, so a dead one holds up nobody."""
 
     def __init__(self, broker: "Broker", client: Client) -> None:
         self._broker = broker
         self._client = client
-        self._pending: dict[str, TopicConfig] = {}
-        self._rounds = Rounds(self._tell_changes)
         self._texts = EntryTexts()
-        self._troubled: set[str] = set()
+        self._servers: dict[str, _NameServer] = {}
 
     async def run(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         """Register now and then for ever."""
         pause = max(FIRST_BEAT_S, self._broker.config.disappearTimeAfterStart / 1000)
         while True:
             # A name server that starts after its brokers need not wait for their next turn.
-            await sleep(min(pause, TRY_AGAIN_S) if self._troubled else pause)
-            await self.register(force=self._broker.config.forceRegister or bool(self._troubled))
+            troubled = any(server.troubled for server in self._servers.values())
+            await sleep(min(pause, TRY_AGAIN_S) if troubled else pause)
+            await self.register(force=self._broker.config.forceRegister)
             pause = self._broker.config.registerNameServerPeriod / 1000
 
     async def register(self, *, force: bool = True) -> None:
-        """Tell every name server all topics; without `force` only those that know another version."""
+        """Tell every name server all topics; without `force` only those that know another version.
 
-        async def one(server: str) -> None:
-            if force or await self._outdated(server):
-                await self._tell(
-                    server, self._broker.topics.snapshot().topic_config_table, self._texts.of_all
-                )
-
-        await self._each(one)
+        A name server that is slow or gone holds up nobody: it is told later.
+        """
+        self._follow_config()
+        for server in self._servers.values():
+            server.beat, server.force = True, server.force or force
+            server.rounds.ask()
+        await self._done(self._servers.values())
 
     def topics_changed(self, topics: list[TopicConfig]) -> None:
         """Tell every name server about these topics soon; what comes meanwhile goes along."""
-        self._pending.update({topic.topic_name or "": topic for topic in topics})
-        self._rounds.ask()
+        for server in self._servers.values():
+            server.changed.update({topic.topic_name or "": topic for topic in topics})
+            server.rounds.ask()
 
     async def told(self) -> None:
-        """Wait until every change so far was told, or could not be."""
-        await self._rounds.done()
+        """Wait until those that could be reached last time were told of every change so far."""
+        await self._done(server for server in self._servers.values() if not server.troubled)
 
-    async def _tell_changes(self) -> None:
-        topics, self._pending = self._pending, {}
-        await self._each(lambda server: self._tell(server, topics, self._texts.of_some))
+    async def _done(self, servers: Iterable[_NameServer]) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(WAITED_FOR_S):
+                await asyncio.gather(*(server.rounds.done() for server in servers), return_exceptions=True)
+
+    def _follow_config(self) -> None:
+        configured = self._broker.config.name_servers()
+        for address in self._servers.keys() - set(configured):
+            self._servers.pop(address).rounds.cancel()
+        for address in configured:
+            if address not in self._servers:
+                server = _NameServer(address, Rounds(partial(self._catch_up, address)))
+                self._servers[address] = server
+
+    async def _catch_up(self, address: str) -> None:
+        """Tell one name server what it has to be told by now."""
+        server = self._servers[address]
+        changed, server.changed = server.changed, {}
+        beat, server.beat = server.beat, False
+        force, server.force = server.force or server.troubled, False
+        everything = False
+        try:
+            everything = force or (beat and await self._outdated(address))
+            if everything:
+                table = self._broker.topics.snapshot().topic_config_table
+                await self._tell(address, self._permitted(table), self._texts.of_all)
+            elif changed and not beat:
+                await self._tell_changes(address, self._permitted(changed))
+        except RemotingError as error:
+            self._troubled(server, error)
+        except Exception as error:  # the next round must come, whatever this one met
+            log.exception("telling name server %s about this broker failed", address)
+            self._troubled(server, error)
+        else:
+            if everything and server.troubled:
+                server.troubled = False
+                log.info("name server %s knows this broker again", address)
+
+    def _troubled(self, server: _NameServer, error: Exception) -> None:
+        # Once is enough: it is tried again and again.
+        if not server.troubled:
+            server.troubled = True
+            log.error("name server %s cannot be told about this broker: %s", server.address, error)
 
     async def unregister(self) -> None:
         """Say goodbye to every name server."""
-        self._rounds.cancel()
+        while self._servers:
+            self._servers.popitem()[1].rounds.cancel()
         header = UnRegisterBrokerRequestHeader(**self._identity())
 
-        async def one(server: str) -> None:
-            await self._client.call(
-                server, Code.UNREGISTER_BROKER, header=header, timeout=UNREGISTER_WITHIN_S
-            )
-
-        await self._each(one)
-
-    async def _each(self, act: Callable[[str], Awaitable[None]]) -> None:
-        async def guarded(server: str) -> None:
+        async def one(address: str) -> None:
             try:
-                await act(server)
+                await self._client.call(
+                    address, Code.UNREGISTER_BROKER, header=header, timeout=UNREGISTER_WITHIN_S
+                )
             except RemotingError as error:
-                # Once is enough: it is tried again and again.
-                if server not in self._troubled:
-                    self._troubled.add(server)
-                    log.error("name server %s cannot be told about this broker: %s", server, error)
-            else:
-                if server in self._troubled:
-                    self._troubled.discard(server)
-                    log.info("name server %s knows this broker again", server)
+                log.info("name server %s does not hear that this broker stops: %s", address, error)
 
-        await asyncio.gather(*(guarded(server) for server in self._broker.config.name_servers()))
+        await asyncio.gather(*(one(address) for address in self._broker.config.name_servers()))
 
     async def _outdated(self, server: str) -> bool:
         answer = await self._client.call(
@@ -120,8 +169,41 @@ class Registration:
         )
         return QueryDataVersionResponseHeader.decode(answer.fields).changed
 
-    async def _tell(self, server: str, topics: dict[str, TopicConfig], texts: Texts) -> None:
+    async def _tell_changes(self, server: str, topics: dict[str, TopicConfig]) -> None:
+        if not self._broker.config.enableSingleTopicRegister:
+            await self._tell(server, topics, self._texts.of_some, only_changes=True)
+            return
+        for name, topic in topics.items():
+            await self._client.call(
+                server,
+                Code.REGISTER_TOPIC_IN_NAMESRV,
+                header=RegisterTopicRequestHeader(topic=name),
+                body=TopicRouteData(queue_datas=[self._queues(topic)]).to_json(),
+                timeout=self._broker.config.registerBrokerTimeoutMills / 1000,
+            )
+
+    def _queues(self, topic: TopicConfig) -> QueueData:
+        return QueueData(
+            broker_name=self._broker.config.brokerName,
+            read_queue_nums=topic.read_queue_nums,
+            write_queue_nums=topic.write_queue_nums,
+            perm=topic.perm,
+            topic_sys_flag=topic.topic_sys_flag,
+        )
+
+    def _permitted(self, topics: dict[str, TopicConfig]) -> dict[str, TopicConfig]:
+        """Return topics without what the broker as a whole does not permit."""
+        permission = self._broker.config.brokerPermission
+        if permission & 6 == 6:
+            return topics
+        return {name: replace(topic, perm=topic.perm & permission) for name, topic in topics.items()}
+
+    async def _tell(
+        self, server: str, topics: dict[str, TopicConfig], texts: Texts, *, only_changes: bool = False
+    ) -> None:
         body, header = self._message(topics, texts)
+        if only_changes:
+            header = replace(header, only_changes=True)
         answer = await self._client.call(
             server,
             Code.REGISTER_BROKER,
@@ -136,11 +218,6 @@ class Registration:
         self, topics: dict[str, TopicConfig], texts: Texts
     ) -> tuple[bytes, RegisterBrokerRequestHeader]:
         config = self._broker.config
-        if config.brokerPermission & 6 != 6:
-            topics = {
-                name: replace(topic, perm=topic.perm & config.brokerPermission)
-                for name, topic in topics.items()
-            }
         wrapper = TopicConfigAndMappingSerializeWrapper(
             topic_config_table=topics, data_version=self._broker.topics.version
         )

@@ -50,7 +50,7 @@ class Retry:
             return Response()
         message = self._failed_message(header)
         draft = self._draft(header, group, message, request.version)
-        await broker.topics_kept()
+        await broker.topic_kept(draft.topic)
         outcome = await put(broker.store, draft)
         if outcome.appended is None:
             raise RemotingError(outcome.code, outcome.remark or "the message could not be stored")

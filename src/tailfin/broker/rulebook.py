@@ -52,7 +52,8 @@ class Rulebook:
             write_queues=topic.write_queue_nums,
             perm=topic.perm,
             sys_flag=topic.topic_sys_flag,
-            by_python=self.sends_need_python(topic),
+            # Until the topic is on disk each of its messages has to wait for that.
+            by_python=self.sends_need_python(topic) or name in self._topics.unkept,
         )
 
     def sends_need_python(self, topic: TopicConfig) -> bool:

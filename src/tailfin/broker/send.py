@@ -51,10 +51,10 @@ class Sends:
         marks = self.marks()
         try:
             header = SendMessageRequestHeader.decode(request.fields)
-            known = header.topic in broker.topics
+            known = header.topic in broker.topics and header.topic not in broker.topics.unkept
             topic = self.checked(header, request)
             if not known:
-                await broker.topics_kept()
+                await broker.topic_kept(header.topic)
             ordinary = not known and not broker.rulebook.sends_need_python(topic)
             if ordinary and broker.server.hand_back(request):
                 return None

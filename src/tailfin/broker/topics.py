@@ -1,6 +1,7 @@
 """The topics of a broker: `topics.json`, system topics, creation by the first message."""
 
-from collections.abc import Callable, Collection, Iterable
+import contextlib
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from tailfin.broker.config_file import first_version, following
 from tailfin.broker.saved_table import SavedTable
 from tailfin.config.broker import BrokerConfig
 from tailfin.wire.bodies.topics import Perm, TopicConfig, TopicConfigSerializeWrapper
+from tailfin.wire.codes import ResponseCode
+from tailfin.wire.error import RemotingError
 
 READ_WRITE = Perm.READ | Perm.WRITE
 
@@ -41,6 +44,9 @@ class TopicTable:
             folder / "topics.json", TopicConfigSerializeWrapper, self, "topic_config_table"
         )
         self._system: set[str] = set()
+        self._held: list[str] = []
+        self.unkept: set[str] = set()
+        """Topics that a message made and that are perhaps not on disk yet."""
 
     def load(self) -> None:
         """Read the file, then put every system topic in its place."""
@@ -94,10 +100,23 @@ class TopicTable:
         """Names of the system topics, sorted."""
         return sorted(self._system)
 
-    def put(self, topics: Iterable[TopicConfig]) -> list[TopicConfig]:
-        """Make or change topics and tell the others; return those that are new or differ."""
+    def put(self, topics: Iterable[TopicConfig], *, by_message: bool = False) -> list[TopicConfig]:
+        """Make or change topics and tell the others; return those that are new or differ.
+
+        With `by_message` they are `unkept` until somebody waited for the disk.
+
+        Raises:
+            RemotingError: the queues of a former topic of a new one's name are being removed.
+        """
+        topics = list(topics)
+        for name in map(name_of, topics):
+            if name in self._held and name not in self._topics:
+                remark = f"what is left of a former topic[{name}] is being removed; try again"
+                raise RemotingError(ResponseCode.SYSTEM_BUSY, remark)
         fresh = [topic for topic in topics if self._topics.get(name_of(topic)) != topic]
         fresh = [topic for topic in fresh if not self.is_light(name_of(topic))]
+        if by_message:
+            self.unkept.update(name_of(topic) for topic in fresh)
         if fresh:
             self._topics.update({name_of(topic): topic for topic in fresh})
             self.version = following(self.version)
@@ -111,20 +130,23 @@ class TopicTable:
         """Make the topic of a first message after its default topic; None when that may not be inherited."""
         if found := self._topics.get(name):
             return found
+        # From a time when it was allowed the default topic is still there.
+        if default_topic == names.DEFAULT_TOPIC and not self.config.autoCreateTopicEnable:
+            return None
         parent = self._topics.get(default_topic)
         if parent is None or not parent.perm & Perm.INHERIT or names.topic_trouble(name):
             return None
         queues = max(min(queues_wanted, parent.write_queue_nums), 0)
-        return self._create(
-            TopicConfig(
-                topic_name=name,
-                read_queue_nums=queues,
-                write_queue_nums=queues,
-                perm=int(parent.perm & ~Perm.INHERIT),
-                topic_filter_type=parent.topic_filter_type,
-                topic_sys_flag=sys_flag,
-            )
+        topic = TopicConfig(
+            topic_name=name,
+            read_queue_nums=queues,
+            write_queue_nums=queues,
+            perm=int(parent.perm & ~Perm.INHERIT),
+            topic_filter_type=parent.topic_filter_type,
+            topic_sys_flag=sys_flag,
         )
+        self.put([topic], by_message=True)
+        return topic
 
     def create_for_group(
         self, name: str, queues: int, *, order: bool = False, sys_flag: int = 0, perm: int = READ_WRITE
@@ -132,20 +154,25 @@ class TopicTable:
         """Return a group's retry or dead letter topic, made when it is not there."""
         if found := self._topics.get(name):
             return found
-        return self._create(
-            TopicConfig(
-                topic_name=name,
-                read_queue_nums=queues,
-                write_queue_nums=queues,
-                perm=int(perm),
-                topic_sys_flag=sys_flag,
-                order=order,
-            )
+        topic = TopicConfig(
+            topic_name=name,
+            read_queue_nums=queues,
+            write_queue_nums=queues,
+            perm=int(perm),
+            topic_sys_flag=sys_flag,
+            order=order,
         )
-
-    def _create(self, topic: TopicConfig) -> TopicConfig:
         self.put([topic])
         return topic
+
+    @contextlib.contextmanager
+    def held_back(self, name: str) -> Iterator[None]:
+        """Let nobody make a topic whose queues are removed: what is sent to it meanwhile would go too."""
+        self._held.append(name)
+        try:
+            yield
+        finally:
+            self._held.remove(name)
 
     def with_attributes(self, topic: TopicConfig, text: str | None) -> TopicConfig:
         """Return a topic with attributes changed by text like `+key=value,-key`, or raise `ValueError`."""
@@ -165,6 +192,7 @@ class TopicTable:
         if self._topics.pop(name, None) is None:
             return False
         self.version = following(self.version)
+        self.unkept.discard(name)
         self.on_delete(name)
         self.on_touch([name])
         return True

@@ -17,26 +17,9 @@ import logging
 import tempfile
 from pathlib import Path
 
+from tailfin.cli.next_steps import next_steps
 from tailfin.cli.serving import asked_to_stop, log_to_stderr, pairs, take_all_descriptors
 from tailfin.cluster import Node
-
-NEXT_STEPS = """\
-Tailfin is running: name server {namesrv}, broker {broker}
-Data: {data}
-
-From Python (tailfin.aio has the same names to await):
-  with tailfin.Producer("shop", nameserver="{namesrv}") as producer:
-      producer.send(tailfin.Message("TopicTest", b"hello"))
-
-From Java, Go and all others, RocketMQ's own clients:
-  producer.setNamesrvAddr("{namesrv}");
-
-A first message from the shell, and a look around (RocketMQ's mqadmin works as well):
-  tailfin message send TopicTest "hello" -n {namesrv}
-  tailfin message read TopicTest -n {namesrv}
-  tailfin cluster list -n {namesrv}
-
-Ctrl-C stops it."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -79,6 +62,6 @@ async def _serve(args: argparse.Namespace, data: Path, given: dict[str, object])
     )
     async with node:
         kept = f"{data} (gone when this ends)" if args.ephemeral else str(data.absolute())
-        print(NEXT_STEPS.format(namesrv=node.namesrv, broker=node.broker.address, data=kept), flush=True)
+        print(next_steps(node.namesrv, node.broker.address, kept), flush=True)
         await stopping.wait()
         print("Stopping ...", flush=True)

@@ -8,8 +8,17 @@ from pathlib import Path
 from typing import Self
 
 from tailfin.config import properties
+from tailfin.config.process import ProcessSettings
 from tailfin.config.server import ServerConfig
-from tailfin.config.setting import LONG_MAX, ConfigError, Settings, as_text, policy, share
+from tailfin.config.setting import (
+    LONG_MAX,
+    ConfigError,
+    Settings,
+    as_text,
+    policy,
+    refuse_unserved,
+    share,
+)
 from tailfin.config.store import StoreConfig
 
 MASTER_ID = 0
@@ -95,6 +104,9 @@ class BrokerConfig(Settings):
     forceRegister: bool = policy(True, "Register even when no topic changed.")
     disappearTimeAfterStart: int = policy(-1, "Keep away from name servers for this long.", low=-1)
     compressedRegister: bool = policy(False, "Send topics to name servers compressed.")
+    enableSingleTopicRegister: bool = policy(
+        False, "Tell of a changed topic alone; for name servers with deleteTopicWithBrokerRegistration."
+    )
 
     # What messages and replies are marked with
     regionId: str = policy("DefaultRegion", "Region written into messages.")
@@ -125,20 +137,20 @@ class BrokerConfig(Settings):
         """Addresses of the name servers."""
         return [part.strip() for part in self.namesrvAddr.split(";") if part.strip()]
 
-    def forbidden_keys(self) -> set[str]:
-        """Keys that a remote caller may not change."""
-        return {"brokerConfigPath", *(key.strip() for key in self.configBlackList.split(";"))}
+
+_FIXED = {"brokerConfigPath", "rocketmqHome", "configBlackList"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class BrokerSettings:
+class BrokerSettings(ProcessSettings):
     """All settings of one broker process, sorted by the part that acts on them."""
+
+    PARTS = (BrokerConfig, StoreConfig, ServerConfig)
 
     broker: BrokerConfig = field(default_factory=BrokerConfig)
     store: StoreConfig = field(default_factory=StoreConfig)
     server: ServerConfig = field(default_factory=ServerConfig)
     given: Mapping[str, str] = field(default_factory=dict)
-    """Keys that the file or the caller gave, as text; a remote change is added here."""
 
     def __post_init__(self) -> None:
         """Hold the role and the id together, as RocketMQ does."""
@@ -154,7 +166,7 @@ class BrokerSettings:
         values: dict[str, object] = {}
         if path is not None:
             try:
-                values.update(properties.read(path))
+                values.update(cls.named(properties.read(path)))
             except ValueError as error:
                 raise ConfigError(f"{path}: {error}") from None
             values["brokerConfigPath"] = str(Path(path).absolute())
@@ -163,7 +175,9 @@ class BrokerSettings:
     @classmethod
     def of(cls, values: Mapping[str, object]) -> Self:
         """Sort the keys to the parts; a key nobody knows is an error."""
-        broker, store, server = share(values, [BrokerConfig, StoreConfig, ServerConfig])
+        values = cls.named(values)
+        refuse_unserved(values)
+        broker, store, server = share(values, cls.PARTS)
         return cls(
             broker=BrokerConfig(**broker),
             store=StoreConfig(**store),
@@ -171,9 +185,9 @@ class BrokerSettings:
             given={key: as_text(value) for key, value in values.items()},
         )
 
-    def changed(self, values: Mapping[str, object]) -> Self:
-        """Return the settings with some of them changed."""
-        return self.of({**self.given, **values})
+    def forbidden_keys(self) -> set[str]:
+        """Names of the settings that a remote caller may not change."""
+        return _FIXED | {self.name_of(key.strip()) for key in self.broker.configBlackList.split(";")}
 
     def all(self) -> dict[str, str]:
         """Every setting in force as text, with keys that were given though nothing acts on them."""

@@ -1,6 +1,7 @@
 """The file that changed settings go to: written off the event loop, once for all who wait."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 from tailfin.config import files, properties
@@ -8,9 +9,13 @@ from tailfin.rounds import Rounds
 
 
 class KeptSettings:
-    """Puts changes into properties files, which keep their comments and all other lines."""
+    """Puts changes into properties files, which keep their comments and all other lines.
 
-    def __init__(self) -> None:
+    A line of the file is about the setting that `name_of` finds for its key.
+    """
+
+    def __init__(self, name_of: Callable[[str], str]) -> None:
+        self._name_of = name_of
         self._waiting: dict[Path, dict[str, str]] = {}
         self._rounds = Rounds(self._write)
 
@@ -26,11 +31,11 @@ class KeptSettings:
     async def _write(self) -> None:
         waiting, self._waiting = self._waiting, {}
         for path, changes in waiting.items():
-            await asyncio.to_thread(_change, path, changes)
+            await asyncio.to_thread(_change, path, changes, self._name_of)
 
 
-def _change(path: Path, changes: dict[str, str]) -> None:
-    before = path.read_text() if path.exists() else ""
-    after = properties.changed(before, changes)
+def _change(path: Path, changes: dict[str, str], name_of: Callable[[str], str]) -> None:
+    before, encoding = properties.decoded(path.read_bytes() if path.exists() else b"")
+    after = properties.changed(before, changes, name_of)
     if after != before:
-        files.replace_file(path, after.encode())
+        files.replace_file(path, properties.encoded(after, encoding))

@@ -37,6 +37,14 @@ rocksdbCQDoubleWriteEnable combineCQLoadingCQTypes combineCQPreferCQType combine
 combineCQEnableCheckSelf combineCQMaxExtraSearchCommitLogFiles bottomMostCompressionTypeForConsumeQueueStore
 rocksdbCompressionType rocksdbFlushWalFrequency rocksdbWalFileRollingThreshold enableAcceleratedRecovery
 spinLockCollisionRetreatOptimalDegree useABSLock enableLogConsumeQueueRepeatedlyBuildWhenRecover
+timerWheelSnapshotFlush timerWheelSnapshotIntervalMs commitLogRecoverMaxNum timerRocksDBEnable
+timerRocksDBStopScan timerRocksDBPrecisionMs timerRocksDBRollMaxTps timerRocksDBTimeExpiredMaxTps
+timerRocksDBRollIntervalHours timerRocksDBRollRangeHours timerRecallToTimeWheelEnable
+timerRecallToTimelineEnable timerReputServiceCorePoolSize timerReputServiceMaxPoolSize
+timerReputServiceQueueCapacity transRocksDBEnable transWriteOriginTransHalfEnable indexRocksDBEnable
+maxRocksDBIndexQueryDays indexFileWriteEnable indexFileReadEnable iteratorWhenUseRocksdbConsumeQueue
+checkCommitLogOffsetOnRecover enableLmqQuota combineCQUseRocksdbForLmq sharedByteBufferNum
+useSeparateStorePathForRocksdbCQ appendTopicForTimerDeleteKey haSlaveFallbehindMax isEnableBatchPush
 """
 
 _BROKER = """
@@ -92,7 +100,16 @@ splitMetadataSize popInflightMessageThreshold enablePopMessageThreshold enableFa
 printChannelGroups printChannelGroupsMinNum splitRegistrationSize configBlackList
 skipWhenCKRePutReachMaxTimes appendAckAsync appendCkAsync clearRetryTopicWhenDeleteTopic enableLmqStats
 configManagerVersion allowRecallWhenBrokerNotWriteable recallMessageEnable enableRegisterProducer
-enableCreateSysGroup rmqAddressServerDomain rmqAddressServerSubGroup
+enableCreateSysGroup rmqAddressServerDomain rmqAddressServerSubGroup inBrokerContainer
+popFromRetryProbabilityForPriority priorityOrderAsc popReviveConcurrency popReviveSkipIfGroupAbsent
+useSeparateRetryQueue useMessageFilterForNotification maxMessageFilterNumForNotification
+transactionCheckRocksdbCoreThreads transactionCheckRocksdbMaxThreads transactionCheckRocksdbQueueCapacity
+metricsExportBatchMaxDataPoints useSingleRocksDBForAllConfigs enableLiteEventMode liteEventCheckInterval
+liteTtlCheckInterval minLiteTTl liteSubscriptionCheckInterval liteSubscriptionCheckTimeoutMills
+persistConsumerOffsetIncrementally maxLiteSubscriptionCount enableLitePopLog maxClientEventCount
+liteEventFullDispatchDelayTime liteEventFullDispatchDelayTimeForWildcardGroup liteLagLatencyCollectEnable
+liteLagLatencyMetricsEnable liteLagCountMetricsEnable liteLagLatencyTopK
+filterServerNums commercialEnable commercialTimerCount commercialTransCount commercialBigCount maxDelayTime
 """
 
 _SERVER = """
@@ -111,12 +128,20 @@ clientRequestThreadPoolNums defaultThreadPoolNums clientRequestThreadPoolQueueCa
 enableControllerInNamesrv
 """
 
+_CONTROLLER = """
+jraftConfig jRaftElectionTimeoutMs jRaftScanWaitTimeoutMs jRaftSnapshotIntervalSecs jRaftGroupId
+jRaftServerId jRaftInitConf jRaftControllerRPCAddr controllerType controllerThreadPoolNums
+controllerRequestThreadPoolQueueCapacity controllerDLegerGroup controllerDLegerPeers controllerDLegerSelfId
+mappedFileSize controllerStorePath electMasterMaxRetryCount enableElectUncleanMaster isProcessReadEvent
+processReadEvent notifyBrokerRoleChanged scanInactiveMasterInterval
+"""
+
 _CLIENT = """
 clientWorkerThreads clientCallbackExecutorThreads clientOnewaySemaphoreValue clientAsyncSemaphoreValue
 connectTimeoutMillis channelNotActiveInterval isScanAvailableNameSrv clientChannelMaxIdleTimeSeconds
 clientSocketSndBufSize clientSocketRcvBufSize clientPooledByteBufAllocatorEnable clientCloseSocketIfTimeout
 useTLS socksProxyConfig disableCallbackExecutor disableNettyWorkerGroup maxReconnectIntervalTimeSeconds
-enableReconnectForGoAway
+enableReconnectForGoAway scanAvailableNameSrv
 """
 
 _AUTH = """
@@ -141,5 +166,18 @@ tieredStoreMaxPendingLimit tieredStoreCrcCheckEnable tieredStoreFilePath objectS
 objectStoreBucket objectStoreAccessKey objectStoreSecretKey
 """
 
-KNOWN = frozenset(" ".join([_STORE, _BROKER, _SERVER, _NAMESRV, _CLIENT, _AUTH, _TIERED]).split())
+KNOWN = frozenset(
+    " ".join([_STORE, _BROKER, _SERVER, _NAMESRV, _CONTROLLER, _CLIENT, _AUTH, _TIERED]).split()
+)
 """Every such key."""
+
+_ANYBODY = "whoever reaches the port may do everything, so keep the port to hosts you trust"
+_PLAIN_FILES = "messages and queues are kept in RocketMQ's usual files of one broker"
+UNSERVED = {
+    "aclEnable": ("false", _ANYBODY),
+    "authenticationEnabled": ("false", _ANYBODY),
+    "authorizationEnabled": ("false", _ANYBODY),
+    "storeType": ("default", _PLAIN_FILES),
+    "enableDLegerCommitLog": ("false", _PLAIN_FILES),
+}
+"""Such keys on which safety rests: the one value that is served, and what there is instead of others."""

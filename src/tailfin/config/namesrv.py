@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from tailfin.config import properties
+from tailfin.config.process import ProcessSettings
 from tailfin.config.server import ServerConfig
 from tailfin.config.setting import ConfigError, Settings, as_text, policy, share
 
@@ -48,14 +49,15 @@ class NamesrvConfig(Settings):
         """Return the file that a remote change goes to."""
         return _home(self.configStorePath, "namesrv.properties")
 
-    def fixed_keys(self) -> set[str]:
-        """Return the keys that cannot be changed remotely."""
-        return {key.strip() for key in self.configBlackList.split(";")} | {"configBlackList"}
+
+_FIXED = {"configBlackList", "configStorePath", "kvConfigPath", "rocketmqHome"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class NamesrvSettings:
+class NamesrvSettings(ProcessSettings):
     """All settings of one name server process, sorted by the part that acts on them."""
+
+    PARTS = (NamesrvConfig, ServerConfig)
 
     namesrv: NamesrvConfig = field(default_factory=NamesrvConfig)
     server: ServerConfig = field(default_factory=ServerConfig)
@@ -67,7 +69,7 @@ class NamesrvSettings:
         values: dict[str, object] = {"rocketmqHome": os.environ.get("ROCKETMQ_HOME", "")}
         if path is not None:
             try:
-                values |= properties.read(path)
+                values |= cls.named(properties.read(path))
             except ValueError as error:
                 raise ConfigError(f"{path}: {error}") from None
             values["configStorePath"] = str(Path(path).absolute())
@@ -76,12 +78,13 @@ class NamesrvSettings:
     @classmethod
     def of(cls, values: Mapping[str, object]) -> Self:
         """Sort the keys to the parts; a key nobody knows is an error."""
-        namesrv, server = share(values, [NamesrvConfig, ServerConfig])
-        return cls(namesrv=NamesrvConfig(**namesrv), server=ServerConfig(**server), given=dict(values))
+        values = cls.named(values)
+        namesrv, server = share(values, cls.PARTS)
+        return cls(namesrv=NamesrvConfig(**namesrv), server=ServerConfig(**server), given=values)
 
-    def changed(self, values: Mapping[str, object]) -> Self:
-        """Return the settings with some of them changed."""
-        return self.of({**self.given, **values})
+    def fixed_keys(self) -> set[str]:
+        """Return the names of the settings that cannot be changed remotely."""
+        return _FIXED | {self.name_of(key.strip()) for key in self.namesrv.configBlackList.split(";")}
 
     def all(self) -> dict[str, str]:
         """Return every setting in force as text."""

@@ -6,22 +6,36 @@ other character after `\` stands for itself. Files are UTF-8; a byte that is not
 was Java's rule for all of them.
 """
 
+import codecs
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 _ESCAPE = re.compile(r"\\(u+([0-9a-fA-F]{4})|u|.)", re.DOTALL)
 _KEY = re.compile(r"((?:\\.|[^\\=:\s])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
+_BEYOND_LATIN_1 = re.compile(r"[^\x00-\xff]")
 _NAMED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def read(path: str | Path) -> dict[str, str]:
     """Read a file; of a key given twice the last value holds."""
-    data = Path(path).read_bytes()
+    return parse(decoded(Path(path).read_bytes())[0])
+
+
+def decoded(data: bytes) -> tuple[str, str]:
+    """Return the text of a file and the encoding that `encoded` takes to write it again."""
+    encoding = "utf-8-sig" if data.startswith(codecs.BOM_UTF8) else "utf-8"
     try:
-        return parse(data.decode("utf-8-sig"))
+        return data.decode(encoding), encoding
     except UnicodeDecodeError:
-        return parse(data.decode("latin-1"))
+        return data.decode("latin-1"), "latin-1"
+
+
+def encoded(text: str, encoding: str) -> bytes:
+    """Return the bytes of a file; a character that the encoding lacks is escaped."""
+    if encoding == "latin-1":
+        text = _BEYOND_LATIN_1.sub(_as_escapes, text)
+    return text.encode(encoding)
 
 
 def parse(text: str) -> dict[str, str]:
@@ -40,8 +54,11 @@ def text(pairs: Mapping[str, str]) -> str:
     return "".join(f"{_escape(key, _IN_KEY)}={_escape(value, _IN_VALUE)}\n" for key, value in pairs.items())
 
 
-def changed(before: str, pairs: Mapping[str, str]) -> str:
-    """Return a text with other values for some keys; comments and all other lines stay as they are."""
+def changed(before: str, pairs: Mapping[str, str], name_of: Callable[[str], str] = lambda key: key) -> str:
+    """Return a text with other values for some keys; comments and all other lines stay as they are.
+
+    `name_of` tells which of the names in `pairs` a key in the text is another spelling of.
+    """
     kept: list[str] = []
     entry: list[str] = []
     for line in re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", before):
@@ -49,13 +66,14 @@ def changed(before: str, pairs: Mapping[str, str]) -> str:
         entry.append(line)
         if not comment and _goes_on(line.rstrip("\r\n")):
             continue
-        if comment or not parse("".join(entry)).keys() & pairs.keys():
+        if comment or not any(name_of(key) in pairs for key in parse("".join(entry))):
             kept += entry
         entry = []
     kept += entry
+    end = (re.findall(r"\r\n|\r|\n", before) or ["\n"])[-1]
     if kept and kept[-1][-1] not in "\r\n":
-        kept.append("\n")
-    return "".join(kept) + text(pairs)
+        kept.append(end)
+    return "".join(kept) + text(pairs).replace("\n", end)
 
 
 def _escapes(special: str) -> dict[int, str]:
@@ -69,6 +87,11 @@ _IN_KEY, _IN_VALUE = _escapes(" =:#!"), _escapes("")
 def _escape(plain: str, escapes: dict[int, str]) -> str:
     escaped = plain.translate(escapes)
     return f"\\{escaped}" if escaped.startswith(" ") else escaped
+
+
+def _as_escapes(character: re.Match[str]) -> str:
+    units = character[0].encode("utf-16-be")
+    return "".join(f"\\u{high:02x}{low:02x}" for high, low in zip(units[::2], units[1::2], strict=True))
 
 
 def _goes_on(line: str) -> bool:

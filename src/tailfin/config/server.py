@@ -19,7 +19,9 @@ class ServerConfig(Settings):
 
     # Sockets
     bindAddress: str = policy("0.0.0.0", "The address to listen at.")
-    serverSelectorThreads: int = setting(3, "Threads that own the sockets.", low=1, high=256)
+    serverSelectorThreads: int = setting(
+        3, "Threads that own the sockets, up to one a core.", low=1, high=256
+    )
     serverSocketBacklog: int = setting(1024, "Clients that may wait to be accepted.", low=1)
     serverSocketSndBufSize: int = setting(0, "The kernel's send buffer; 0: the kernel decides.")
     serverSocketRcvBufSize: int = setting(0, "The kernel's receive buffer; 0: the kernel decides.")

@@ -7,9 +7,10 @@ import difflib
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
+from itertools import chain
 from typing import Any, Self, TypeVar
 
-from tailfin.config.known import KNOWN
+from tailfin.config.known import KNOWN, UNSERVED
 
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
@@ -101,25 +102,52 @@ def share(values: Mapping[str, object], parts: Sequence[type[Settings]]) -> list
 
     A key that RocketMQ knows and that no part acts on is said once; a key nobody knows is an error.
     """
-    known = [part.keys() for part in parts]
+    own = [part.keys() for part in parts]
     taken: list[dict[str, Any]] = [{} for _ in parts]
     idle: list[str] = []
-    for given, value in values.items():
-        homes = [
-            (each, key) for each, keys in zip(taken, known, strict=True) if (key := respelt(given, keys))
-        ]
+    for key, value in named(values, parts).items():
+        homes = [each for each, keys in zip(taken, own, strict=True) if key in keys]
         if not homes:
-            if respelt(given, KNOWN) is None:
-                raise ConfigError(unknown(given, [key for keys in known for key in keys]))
-            idle.append(given)
-        for each, key in homes:
-            if key in each and each[key] != value:
-                raise ConfigError(f"{key} is given twice, as {each[key]!r} and as {value!r}")
+            idle.append(key)
+        for each in homes:
             each[key] = value
     if news := [key for key in idle if key not in _said]:
         _said.update(news)
         log.info("accepted, but without effect in this part: %s", ", ".join(news))
     return taken
+
+
+def named(values: Mapping[str, T], parts: Sequence[type[Settings]]) -> dict[str, T]:
+    """Return values under the names of their settings, however their keys are spelt.
+
+    A key nobody knows, and a setting that is given twice with different values, are errors.
+    """
+    own = [part.keys() for part in parts]
+    found: dict[str, T] = {}
+    for given, value in values.items():
+        key = name_of(given, parts)
+        if key is None:
+            raise ConfigError(unknown(given, chain.from_iterable(own)))
+        if key in found and found[key] != value:
+            raise ConfigError(f"{key} is given twice, as {found[key]!r} and as {value!r}")
+        found[key] = value
+    return found
+
+
+def name_of(key: str, parts: Sequence[type[Settings]]) -> str | None:
+    """Return the name of the setting that a key means; None when nobody knows it."""
+    return next((name for part in parts if (name := respelt(key, part.keys()))), respelt(key, KNOWN))
+
+
+def refuse_unserved(values: Mapping[str, object]) -> None:
+    """Raise for a value by which somebody relies on a safety that is not there."""
+    for key in values.keys() & UNSERVED.keys():
+        served, instead = UNSERVED[key]
+        if as_text(values[key]).strip().lower() != served:
+            raise ConfigError(
+                f"{key} can only be {served} here, not {values[key]!r}: {instead}. "
+                "Take the line out if that will do, or let RocketMQ's broker serve it"
+            )
 
 
 def checked(each: Field[Any], value: object) -> object:

@@ -14,6 +14,20 @@ _UNIT_MS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _TIMER_STEPS = (100, 200, 500, 1000)
 _FLUSHES = ("ASYNC_FLUSH", "SYNC_FLUSH")
 _ROLES = ("ASYNC_MASTER", "SYNC_MASTER", "SLAVE")
+_CLEANING = (
+    "cleanResourceInterval",
+    "deleteWhen",
+    "fileReservedTime",
+    "deleteFileBatchMax",
+    "deleteCommitLogFilesInterval",
+    "destroyMapedFileIntervalForcibly",
+    "redeleteHangedFileInterval",
+    "cleanFileForciblyEnable",
+    "diskMaxUsedSpaceRatio",
+    "diskSpaceCleanForciblyRatio",
+    "diskSpaceWarningLevelRatio",
+    "debugLockEnable",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,6 +167,10 @@ class StoreConfig(Settings):
         other = type(self).of(settings)
         keys = [respelt(key, self.keys()) for key in settings]
         return replace(self, **{key: getattr(other, key) for key in keys if key})
+
+    def cleaned_like(self, other: Self) -> Self:
+        """Return a copy with another's settings for cleaning."""
+        return replace(self, **{key: getattr(other, key) for key in _CLEANING})
 
     def delete_hours(self) -> frozenset[int]:
         """Return the hours of `deleteWhen`."""

@@ -81,6 +81,7 @@ class BrokerHandlers:
                 timeout_ms=header.heartbeat_timeout_millis,
                 acting_master=header.enable_acting_master,
                 zone=fields.get("__ZONE_NAME"),
+                only_changes=bool(header.only_changes),
             ),
             self._clock_ms(),
             drop_missing=config.deleteTopicWithBrokerRegistration,

@@ -32,6 +32,8 @@ class Registration:
     acting_master: bool | None = None
     """None: a broker from before there were acting masters."""
     zone: str | None = None
+    only_changes: bool = False
+    """Whether the topics are not all that the broker has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,8 @@ def register(tables: Tables, new: Registration, now_ms: int, *, drop_missing: bo
     """Take a registration; `drop_missing` removes topics that the broker no longer has.
 
     Raises:
-        RemotingError: the broker is new and has but one topic, which a broker that lost its files would say.
+        RemotingError: the broker is new and does not say all its topics, or has but one, which a broker that
+            lost its files would say.
     """
     where = Address(new.cluster, new.address)
     known = tables.brokers.get(new.name)
@@ -55,8 +58,8 @@ def register(tables: Tables, new: Registration, now_ms: int, *, drop_missing: bo
         tables.lives.pop(where, None)
         return Registered()
     first = known is None or new.broker_id not in known.members
-    if first and len(new.topics.topic_config_table) == 1:
-        log.warning("%s registers with the one topic %s", new.address, list(new.topics.topic_config_table))
+    if first and (new.only_changes or len(new.topics.topic_config_table) == 1):
+        log.warning("%s registers with topics %s alone", new.address, list(new.topics.topic_config_table))
         raise RemotingError(ResponseCode.SYSTEM_ERROR, "register broker failed")
     broker = _broker(tables, new)
     least_before = broker.least_id
@@ -124,7 +127,7 @@ def _take_topics(
         # Said before, word for word, and nobody else has had a hand in it: there is nothing to go through.
         return
     table = wrapper.topic_config_table
-    if drop_missing and not wrapper.topic_queue_mapping_info_map:
+    if drop_missing and not new.only_changes and not wrapper.topic_queue_mapping_info_map:
         for topic in tables.topics_of(new.name):
             if topic not in table:
                 tables.drop_queues(topic, new.name)

@@ -16,7 +16,7 @@ class LiveSettings:
 
     def __init__(self, settings: NamesrvSettings) -> None:
         self._settings = settings
-        self._kept = KeptSettings()
+        self._kept = KeptSettings(settings.name_of)
 
     @property
     def now(self) -> NamesrvConfig:
@@ -30,11 +30,11 @@ class LiveSettings:
     async def change(self, text: str) -> None:
         """Take properties text: check it, write it to the file, then let it be in force."""
         try:
-            values = properties.parse(text)
+            values = self._settings.named(properties.parse(text))
             self._settings.changed(values)
         except ValueError as error:
             raise RemotingError(ResponseCode.INVALID_PARAMETER, str(error)) from None
-        if fixed := sorted(values.keys() & self.now.fixed_keys()):
+        if fixed := sorted(values.keys() & self._settings.fixed_keys()):
             remark = f"Can not update config in black list: {', '.join(fixed)}"
             raise RemotingError(ResponseCode.NO_PERMISSION, remark)
         await self._kept.keep(self.now.stored_at(), values)

@@ -199,7 +199,7 @@ class Client:
                     port,
                     ssl=self._tls,
                 )
-        except (OSError, TimeoutError) as error:
+        except (OSError, TimeoutError, UnicodeError) as error:  # the last: no host can have such a name
             reason = str(error) or f"nothing answers within {self._connect_seconds:g} s"
             remark = f"cannot connect to {address}: {reason}"
             raise RemotingError(ResponseCode.RPC_SEND_TO_CHANNEL_FAILED, remark) from None

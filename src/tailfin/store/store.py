@@ -138,6 +138,10 @@ class Store(LogStore):
             self._cleaner.request()
         return self._cleaner.run(self)
 
+    def clean_like(self, config: StoreConfig) -> None:
+        """Clean by the settings of another config from now on; all its other settings do not matter."""
+        self.config = self._cleaner.config = self.config.cleaned_like(config)
+
     def _log_notes(self) -> None:
         with contextlib.suppress(StoreClosed):
             for level, text in self.notes():

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tailfin._engine import decode_message_id
-from tailfin.config import files
+from tailfin.broker.app import Broker
+from tailfin.config import BrokerSettings, files
 from tailfin.message import Message
 from tailfin.wire import fastjson
 from tailfin.wire.bodies.clients import ResetOffsetBody
@@ -19,6 +20,7 @@ from tailfin.wire.bodies.stats import (
 )
 from tailfin.wire.codes import Code, ResponseCode
 from tests.unit.broker.talking import OK, Talker, eventually, messages, running
+from tests.unit.broker.test_life import settings
 from tests.unit.loops import in_loop
 from tests.unit.slow_disk import SlowDisk
 
@@ -261,12 +263,29 @@ async def test_settings_are_shown_changed_and_kept_in_their_file(tmp_path: Path)
         for body, code in (
             (b"brokerConfigPath=/etc/passwd", ResponseCode.NO_PERMISSION),
             (b"configBlackList=", ResponseCode.NO_PERMISSION),
+            (b"broker.configPath=/etc/profile", ResponseCode.NO_PERMISSION),
+            (b"config.black.list=", ResponseCode.NO_PERMISSION),
             (b"traceOnn=true", ResponseCode.INVALID_PARAMETER),
             (b"maxMessageSize=big", ResponseCode.INVALID_PARAMETER),
             (b"\xff\xfe", ResponseCode.SYSTEM_ERROR),
         ):
             assert (await talker.ask(Code.UPDATE_BROKER_CONFIG, body=body)).code == code
         assert conf.read_text() == text
+
+
+@in_loop
+async def test_black_list_and_file_know_a_setting_in_any_spelling(tmp_path: Path) -> None:
+    conf = tmp_path / "broker.conf"
+    conf.write_text("trace.on=true\nconfigBlackList=warm.mapedFileEnable\n")
+    async with Broker(BrokerSettings.load(conf, **settings(tmp_path / "data").given)) as broker:
+        talker = Talker(broker.address)
+        for body in (b"warmMappedFileEnable=true", b"warmMapedFileEnable=true"):
+            refused = await talker.ask(Code.UPDATE_BROKER_CONFIG, body=body)
+            assert refused.code == ResponseCode.NO_PERMISSION
+        assert (await talker.ask(Code.UPDATE_BROKER_CONFIG, body=b"traceOn=false")).code == OK
+        await talker.client.stop()
+    assert conf.read_text() == "configBlackList=warm.mapedFileEnable\ntraceOn=false\n"
+    assert not BrokerSettings.load(conf).broker.traceOn
 
 
 @in_loop
@@ -305,6 +324,26 @@ async def test_heartbeats_are_answered_while_changed_settings_and_offsets_wait_f
         await asyncio.gather(*waiting)
         assert conf.read_text() == "# mine\nmaxMessageSize=1049\n"
         assert disk.writes < len(waiting) / 2
+
+
+@in_loop
+async def test_changed_settings_of_cleaning_hold_at_once_and_other_paths_only_after_a_start(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, mappedFileSizeCommitLog=1 << 20) as (_, broker, talker):
+        for _ in range(3):
+            await talker.send("T", b"x" * (900 << 10))
+        assert len(broker.store.log_files()) == 3
+        changes = b"fileReservedTime=0\nstorePathCommitLog=" + bytes(tmp_path / "nowhere")
+        assert (await talker.ask(Code.UPDATE_BROKER_CONFIG, body=changes)).code == OK
+
+        async def expired_ones_are_gone() -> bool:
+            assert (await talker.ask(Code.DELETE_EXPIRED_COMMITLOG)).code == OK
+            return len(broker.store.log_files()) == 1
+
+        await eventually(expired_ones_are_gone)
+        info = await talker.ask(Code.GET_BROKER_RUNTIME_INFO)
+        assert "Total" in KVTable.from_json(info.body).table["commitLogDirCapacity"]
 
 
 @in_loop

@@ -1,9 +1,12 @@
 """What `updateTopic`, `deleteTopic`, `topicStatus`, `updateSubGroup` and their like ask of a broker."""
 
+import asyncio
+import threading
 from pathlib import Path
 
 import pytest
 
+from tailfin.store import Store
 from tailfin.wire import fastjson
 from tailfin.wire.bodies.common import GroupList, TopicList
 from tailfin.wire.bodies.groups import SubscriptionGroupConfig, SubscriptionGroupWrapper
@@ -12,7 +15,7 @@ from tailfin.wire.bodies.topics import TopicConfig, TopicConfigSerializeWrapper
 from tailfin.wire.codes import Code, ResponseCode
 from tailfin.wire.frame import Frame
 from tests.unit.broker.talking import OK, Talker, eventually, left_by_a_kill, running
-from tests.unit.loops import in_loop
+from tests.unit.loops import in_loop, until
 
 
 async def make_topic(talker: Talker, topic: str, **fields: object) -> Frame:
@@ -157,6 +160,32 @@ async def test_queues_of_forgotten_topics_are_cleaned(tmp_path: Path) -> None:
         await talker.send("Known")
         assert (await talker.ask(Code.CLEAN_UNUSED_TOPIC)).code == OK
         assert "Forgotten" not in broker.store.topics()
+
+
+@pytest.mark.parametrize("code", [Code.CLEAN_UNUSED_TOPIC, Code.DELETE_TOPIC_IN_BROKER])
+@in_loop
+async def test_others_are_served_while_queues_are_removed_and_their_topic_is_not_made_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: Code
+) -> None:
+    removing, goes_on = threading.Event(), threading.Event()
+    at_once = Store.delete_topic
+
+    def slowly(store: Store, topic: str) -> bool:
+        removing.set()
+        assert goes_on.wait(5)
+        return at_once(store, topic)
+
+    monkeypatch.setattr(Store, "delete_topic", slowly)
+    async with running(tmp_path) as (_, broker, talker):
+        broker.store.append("Former", b"x")
+        asked = asyncio.create_task(talker.ask(code, {"topic": "Former"}))
+        await until(removing.is_set, "the removal")
+        assert (await talker.send("Other")).code == OK
+        assert (await talker.send("Former")).code == ResponseCode.SYSTEM_BUSY
+        goes_on.set()
+        assert (await asked).code == OK
+        assert (await talker.send("Former", b"new")).code == OK
+        assert [message.body for message in await talker.read("Former", 1)] == [b"new"]
 
 
 @in_loop

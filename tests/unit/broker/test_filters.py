@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tailfin.broker.app import Broker
 from tailfin.broker.bloom import BloomFilter
 from tailfin.broker.filters import ConsumerFilters
 from tailfin.broker.rulebook import tag_codes
@@ -31,6 +32,17 @@ async def send_all(talker: Talker, *values: str, topic: str = "T") -> None:
 
 def bodies(answer: Frame) -> list[bytes]:
     return [message.body for message in messages(answer.body)]
+
+
+async def _held_for_two(broker: Broker, talker: Talker, *, hold_ms: int = 15_000) -> asyncio.Task[Frame]:
+    """Pull for a group that wants "2", behind a message that it does not want; return when that is held."""
+    await send_all(talker, "1")
+    await talker.beat(topics={"T": "a = '2'"}, kind=SQL)
+    held = asyncio.create_task(
+        talker.pull("T", subscription=None, version=1, kind=SQL, offset=1, hold_ms=hold_ms)
+    )
+    await until(broker.hot.held_pulls, "the pull is held")
+    return held
 
 
 @pytest.mark.shows("FI-02", "FI-04")
@@ -61,12 +73,7 @@ async def test_a_pull_may_bring_its_own_expression(tmp_path: Path) -> None:
 @in_loop
 async def test_a_held_pull_is_woken_by_a_message_that_matches_and_by_no_other(tmp_path: Path) -> None:
     async with running(tmp_path, **ON) as (_, broker, talker):
-        await send_all(talker, "1")
-        await talker.beat(topics={"T": "a = '2'"}, kind=SQL)
-        held = asyncio.create_task(
-            talker.pull("T", subscription=None, version=1, kind=SQL, offset=1, hold_ms=15_000)
-        )
-        await until(broker.hot.held_pulls, "the pull is held")
+        held = await _held_for_two(broker, talker)
         await send_all(talker, "1", "x")
         assert broker.hot.held_pulls() == 1
         await talker.send("T", b"2", properties={"a": "2"})
@@ -77,15 +84,19 @@ async def test_a_held_pull_is_woken_by_a_message_that_matches_and_by_no_other(tm
 @in_loop
 async def test_a_held_pull_moves_on_past_messages_that_do_not_match(tmp_path: Path) -> None:
     async with running(tmp_path, **ON) as (_, broker, talker):
-        await send_all(talker, "1")
-        await talker.beat(topics={"T": "a = '2'"}, kind=SQL)
-        held = asyncio.create_task(
-            talker.pull("T", subscription=None, version=1, kind=SQL, offset=1, hold_ms=60_000)
-        )
-        await until(broker.hot.held_pulls, "the pull is held")
+        held = await _held_for_two(broker, talker, hold_ms=60_000)
         await send_all(talker, "1")
         answer = await held
         assert (answer.code, answer.fields["nextBeginOffset"]) == (ResponseCode.PULL_RETRY_IMMEDIATELY, "2")
+
+
+@in_loop
+async def test_a_held_pull_is_given_what_its_group_has_come_to_want(tmp_path: Path) -> None:
+    async with running(tmp_path, **ON) as (_, broker, talker):
+        held = await _held_for_two(broker, talker, hold_ms=60_000)
+        await talker.beat(topics={"T": "a = '2' OR a = '3'"}, kind=SQL, version=2)
+        await talker.send("T", b"3", properties={"a": "3"})
+        assert bodies(await held) == [b"3"]
 
 
 @in_loop

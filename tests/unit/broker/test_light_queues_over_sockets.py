@@ -85,6 +85,11 @@ async def test_turning_light_queues_on_or_off_costs_no_group_its_place(
         broker.offsets.commit("G", "T", 0, 1)
     async with running(tmp_path, **after) as (_, broker, _):
         assert broker.offsets.get("G", "T", 0) == 1
+        broker.offsets.commit("G", "T", 0, 2)
+    for settings, committed in ((before, 3), (after, 4)):
+        async with running(tmp_path, **settings) as (_, broker, _):
+            assert broker.offsets.get("G", "T", 0) == committed - 1
+            broker.offsets.commit("G", "T", 0, committed)
 
 
 @in_loop

@@ -107,12 +107,27 @@ async def test_stopped_group_and_closed_topic_are_forbidden(tmp_path: Path) -> N
         assert (refused.code, refused.fields["forbiddenType"]) == (ResponseCode.NO_PERMISSION, "3")
 
 
+@in_loop
+async def test_a_pull_that_is_held_goes_by_the_rules_of_when_it_is_answered(tmp_path: Path) -> None:
+    async with running(tmp_path) as (_, broker, talker):
+        await talker.send("T", queue_id=1)
+        await talker.pull("T")
+        held = asyncio.create_task(talker.pull("T", hold_ms=15_000))
+        await until(broker.hot.held_pulls, "the pull is held")
+        await talker.ask(
+            Code.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=b'{"groupName":"G","consumeEnable":false}'
+        )
+        await talker.send("T", b"not for a stopped group")
+        assert (await held).code == ResponseCode.NO_PERMISSION
+
+
 @pytest.mark.shows("OF-01")
 @in_loop
 async def test_offsets_are_committed_queried_and_kept(tmp_path: Path) -> None:
     place = {"consumerGroup": "G", "topic": "T", "queueId": 0}
     async with running(tmp_path) as (_, broker, talker):
         await talker.send("T")
+        await talker.read("T", 1)
         first = await talker.ask(Code.QUERY_CONSUMER_OFFSET, place)
         assert (first.code, first.fields["offset"]) == (OK, "0")
         strict = await talker.ask(Code.QUERY_CONSUMER_OFFSET, {**place, "setZeroIfNotFound": "false"})
@@ -127,6 +142,25 @@ async def test_offsets_are_committed_queried_and_kept(tmp_path: Path) -> None:
     async with running(tmp_path) as (_, _, talker):
         again = await talker.ask(Code.QUERY_CONSUMER_OFFSET, place)
         assert again.fields["offset"] == "1"
+
+
+@pytest.mark.parametrize("group", ["Known", "Unknown"])
+@in_loop
+async def test_new_group_begins_at_0_only_where_that_is_a_message_in_memory(
+    tmp_path: Path, group: str
+) -> None:
+    async with running(tmp_path, accessMessageInMemoryMaxRatio=0) as (_, _, talker):
+        await talker.send("Old")
+        await talker.read("Old", 1)
+        await talker.beat("Known", topics={"Old": "*"})
+        for topic, queue_id in (("Old", 0), ("Old", 1)):
+            place = {"consumerGroup": group, "topic": topic, "queueId": queue_id}
+            assert (await talker.ask(Code.QUERY_CONSUMER_OFFSET, place)).code == ResponseCode.QUERY_NOT_FOUND
+    async with running(tmp_path) as (_, _, talker):
+        await talker.beat("Known", topics={"Old": "*"})
+        for queue_id, code in ((0, OK), (1, ResponseCode.QUERY_NOT_FOUND)):
+            place = {"consumerGroup": group, "topic": "Old", "queueId": queue_id}
+            assert (await talker.ask(Code.QUERY_CONSUMER_OFFSET, place)).code == code
 
 
 @in_loop

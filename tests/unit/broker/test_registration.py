@@ -5,6 +5,7 @@ import contextlib
 import logging
 import zlib
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,14 @@ import pytest
 from tailfin.broker import registration as beats
 from tailfin.broker.app import Broker
 from tailfin.config import ServerConfig
+from tailfin.config.namesrv import NamesrvSettings
+from tailfin.namesrv import NameServer
 from tailfin.remoting import Request, Response, Server, handles
 from tailfin.wire import registration, version
-from tailfin.wire.bodies.topics import RegisterBrokerBody
-from tailfin.wire.codes import Code
+from tailfin.wire.bodies.routes import TopicRouteData
+from tailfin.wire.bodies.topics import RegisterBrokerBody, TopicConfig
+from tailfin.wire.codes import Code, ResponseCode
+from tailfin.wire.error import RemotingError
 from tailfin.wire.headers.namesrv import RegisterBrokerRequestHeader
 from tests.unit.broker.talking import Talker, eventually
 from tests.unit.broker.test_life import brokers_known, name_server, settings
@@ -27,11 +32,29 @@ class Listener:
 
     def __init__(self) -> None:
         self.heard: list[Request] = []
+        self.refusals = 0
+        """How many of the next requests are refused."""
+        self.listens = asyncio.Event()
+        """Until then nothing is answered."""
+        self.listens.set()
 
     @handles(Code.REGISTER_BROKER, Code.UNREGISTER_BROKER)
-    def hear(self, request: Request) -> Response:
+    async def hear(self, request: Request) -> Response:
         self.heard.append(request)
+        await self.listens.wait()
+        if self.refusals:
+            self.refusals -= 1
+            raise RemotingError(ResponseCode.SYSTEM_ERROR, "not now")
         return Response()
+
+    def has_heard(self, count: int) -> bool:
+        """Whether there were so many requests."""
+        return len(self.heard) >= count
+
+    def topics_told(self) -> list[set[str]]:
+        """Return the names of each registration."""
+        bodies = (RegisterBrokerBody.from_json(request.body) for request in self.heard)
+        return [set(body.topic_config_serialize_wrapper.topic_config_table) for body in bodies]
 
 
 @contextlib.asynccontextmanager
@@ -92,6 +115,86 @@ async def test_broker_registers_again_and_again(tmp_path: Path) -> None:
         await until(lambda: len(listener.heard) >= begun + 2, "two more registrations")
         beating.cancel()
     assert slept[:2] == [10, 30]
+
+
+@pytest.mark.parametrize("single", [False, True])
+@in_loop
+async def test_changed_topic_costs_no_other_its_route_where_missing_ones_are_dropped(
+    tmp_path: Path, single: bool
+) -> None:
+    given = {"bindAddress": "127.0.0.1", "listenPort": 0, "deleteTopicWithBrokerRegistration": True}
+    server = NameServer(NamesrvSettings.of({**given, "kvConfigPath": str(tmp_path / "kv")}))
+    await server.start()
+    namesrv = f"127.0.0.1:{server.port}"
+    given = {"namesrvAddr": namesrv, "enableSingleTopicRegister": single}
+    async with Broker(settings(tmp_path / "data", **given)) as broker:
+        for name in ("A", "B"):
+            broker.topics.put([TopicConfig(topic_name=name, read_queue_nums=3)])
+            await broker.topics_settled()
+        for name in ("A", "B", "SELF_TEST_TOPIC"):
+            answer = await broker.client.call(
+                namesrv, Code.GET_ROUTEINFO_BY_TOPIC, fields={"topic": name, "acceptStandardJsonOnly": "true"}
+            )
+            (queues,) = TopicRouteData.from_json(answer.body).queue_datas
+            assert (queues.broker_name, queues.perm) == ("broker-a", 6)
+    await server.stop()
+
+
+@in_loop
+async def test_name_server_that_missed_a_topic_is_told_all_of_them_next_time(tmp_path: Path) -> None:
+    async with listening() as (listener, address), Broker(settings(tmp_path, namesrvAddr=address)) as broker:
+        listener.refusals = 1
+        for round_number, name in enumerate(("Missed", "Next", "Later"), 2):
+            broker.topics.put([TopicConfig(topic_name=name)])
+            await until(partial(listener.has_heard, round_number), "the round")
+        all_told, missed, mended, later = listener.topics_told()
+    assert missed == {"Missed"}
+    assert mended == all_told | {"Missed", "Next"}
+    assert later == {"Later"}
+
+
+@in_loop
+async def test_name_server_that_hangs_holds_up_neither_others_nor_requests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(beats, "WAITED_FOR_S", 0.1)
+    async with listening() as (deaf, one), listening() as (listener, other):
+        deaf.listens.clear()
+        async with Broker(settings(tmp_path, namesrvAddr=f"{one};{other}")) as broker:
+            for name in ("A", "B"):
+                broker.topics.put([TopicConfig(topic_name=name)])
+                await broker.topics_settled()
+            assert listener.topics_told()[1:] == [{"A"}, {"B"}]
+            assert len(deaf.heard) == 1
+            deaf.listens.set()
+            await until(lambda: len(deaf.heard) == 2, "what came meanwhile")
+            assert deaf.topics_told()[1] == {"A", "B"}
+
+
+@in_loop
+async def test_name_server_whose_name_cannot_be_is_forgotten_once_it_is_no_longer_configured(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    slept: list[float] = []
+
+    async def impatient(seconds: float) -> None:
+        slept.append(seconds)
+        await asyncio.sleep(0.01)
+
+    async with contextlib.AsyncExitStack() as stack:
+        listener, address = await stack.enter_async_context(listening())
+        given = settings(tmp_path, namesrvAddr=f"ns..a:9876;{address}")
+        broker = await stack.enter_async_context(Broker(given))
+        beating = asyncio.create_task(broker.registration.run(impatient))
+        await until(lambda: len(listener.heard) >= 3, "registrations")
+        await broker.apply(broker.settings.changed({"namesrvAddr": address}))
+        heard = len(listener.heard)
+        await until(lambda: len(listener.heard) >= heard + 3, "registrations with the other one alone")
+        beating.cancel()
+    assert slept[0] == beats.TRY_AGAIN_S
+    assert slept[-1] == 30
+    (said,) = [record.message for record in caplog.records if "ns..a" in record.message]
+    assert "cannot connect to ns..a:9876: " in said
 
 
 @pytest.mark.shows("BK-04", "BK-09")

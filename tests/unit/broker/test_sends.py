@@ -1,5 +1,6 @@
 """Sends that reach Python, and what each refusal is called."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,10 @@ import pytest
 from tailfin.broker.hooks import SendContext
 from tailfin.message import encode_batch
 from tailfin.wire.bodies.routes import TopicRouteData
-from tailfin.wire.codes import Code, ResponseCode
+from tailfin.wire.codes import Code, Flag, ResponseCode
 from tailfin.wire.error import RemotingError
+from tailfin.wire.frame import Frame, encode
+from tailfin.wire.headers.send import SendMessageRequestHeader
 from tests.unit.broker.talking import OK, eventually, left_by_a_kill, running
 from tests.unit.loops import in_loop, until
 
@@ -30,6 +33,28 @@ async def test_first_message_makes_its_topic_everywhere(tmp_path: Path) -> None:
         kept = left_by_a_kill(broker.config_folder, tmp_path)[0].get("Orders")
         assert kept is not None
         assert kept.write_queue_nums == 4
+        assert [m.body for m in await talker.read("Orders", 1)] == [b"one"]
+
+
+@in_loop
+async def test_first_message_of_a_client_that_waits_for_nothing_and_leaves_is_stored(tmp_path: Path) -> None:
+    async with running(tmp_path) as (_, broker, talker):
+        header = SendMessageRequestHeader(
+            producer_group="P",
+            topic="Orders",
+            default_topic="TBW102",
+            default_topic_queue_nums=4,
+            queue_id=0,
+            sys_flag=0,
+            born_timestamp=0,
+            flag=0,
+            properties="",
+        )
+        fields = {key: str(value) for key, value in header.encode(short=True).items()}
+        oneway = Frame(code=Code.SEND_MESSAGE_V2, opaque=1, flag=Flag.ONEWAY, fields=fields, body=b"one")
+        host, _, port = broker.address.rpartition(":")
+        with socket.create_connection((host, int(port))) as client:
+            client.sendall(encode(oneway))
         assert [m.body for m in await talker.read("Orders", 1)] == [b"one"]
 
 

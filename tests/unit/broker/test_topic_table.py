@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,16 @@ def test_without_auto_creation_no_topic_is_made(tmp_path: Path) -> None:
     topics = loaded(tmp_path, autoCreateTopicEnable=False)
     assert topics.create_for_send("T", names.DEFAULT_TOPIC, 4) is None
     assert topics.create_for_send("T", "SELF_TEST_TOPIC", 4) is None
+
+
+@pytest.mark.shows("TP-05")
+def test_auto_creation_turned_off_holds_though_the_default_topic_is_there(tmp_path: Path) -> None:
+    topics = loaded(tmp_path)
+    assert topics.create_for_send("T", names.DEFAULT_TOPIC, 4)
+    topics.config = replace(topics.config, autoCreateTopicEnable=False)
+    assert topics.get(names.DEFAULT_TOPIC)
+    assert topics.create_for_send("U", names.DEFAULT_TOPIC, 4) is None
+    assert topics.create_for_send("T", names.DEFAULT_TOPIC, 4)
 
 
 @pytest.mark.parametrize("name", ["", " ", "a.b", "a b", "ü", "x" * 128, "a\x00", "../x"])

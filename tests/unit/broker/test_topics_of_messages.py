@@ -46,5 +46,13 @@ async def test_a_message_waits_for_the_topic_it_makes(
         # What is asked later on the same connection is answered meanwhile.
         assert (await talker.ask(Code.GET_BROKER_CONFIG)).code == OK
         assert not asking.done()
+        if not handed_back:
+            later = asyncio.create_task(talker.send(topic, b"later"))
+            assert (await talker.ask(Code.GET_BROKER_CONFIG)).code == OK
+            assert (await talker.send("Known")).code == OK
+            assert not later.done()
         disk.set()
         assert (await asking).code == OK
+        if not handed_back:
+            assert (await later).code == OK
+        assert not broker.topics.unkept

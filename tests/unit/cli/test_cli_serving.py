@@ -42,8 +42,7 @@ def test_start_says_what_to_do_next_and_ends_cleanly(
     process = started("start", *where, *ports, cwd=tmp_path)
     try:
         said = lines_until(process, "Ctrl-C stops it.")
-        assert f"tailfin cluster list -n 127.0.0.1:{ports[1]}" in said
-        assert f"broker 127.0.0.1:{ports[3]}" in said
+        assert f"name server 127.0.0.1:{ports[1]}, broker 127.0.0.1:{ports[3]}" in said
         process.send_signal(how)
         rest, _ = process.communicate(timeout=20)
     finally:

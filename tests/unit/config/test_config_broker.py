@@ -90,6 +90,25 @@ def test_key_without_effect_is_accepted_and_said_once(
     ]
 
 
+@pytest.mark.parametrize(
+    ("key", "asked", "served"),
+    [
+        ("aclEnable", "true", "false"),
+        ("authenticationEnabled", "TRUE", "false"),
+        ("authorizationEnabled", "true", "False"),
+        ("storeType", "defaultRocksDB", "default"),
+        ("enableDLegerCommitLog", "true", "false"),
+        ("acl.enable", "true", "false"),
+    ],
+)
+def test_safety_that_is_not_there_is_refused_with_advice(key: str, asked: str, served: str) -> None:
+    with pytest.raises(ConfigError, match=r"can only be (false|default) here, .*Take the line out"):
+        BrokerSettings.of({key: asked})
+    with pytest.raises(ConfigError, match="can only be"):
+        BrokerSettings().changed({key: asked})
+    BrokerSettings.of({key: served})
+
+
 def test_master_has_id_0_and_a_slave_a_greater_one() -> None:
     assert BrokerSettings.of({"brokerId": 3, "brokerRole": "SYNC_MASTER"}).broker.brokerId == 0
     assert BrokerSettings.of({"brokerId": 3, "brokerRole": "SLAVE"}).broker.brokerId == 3

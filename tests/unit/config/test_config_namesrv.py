@@ -13,12 +13,13 @@ from tailfin.config.setting import ConfigError
 def test_defaults_are_those_of_rocketmq(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("ROCKETMQ_HOME", "/opt/rocketmq")
-    config = NamesrvSettings.load().namesrv
+    settings = NamesrvSettings.load()
+    config = settings.namesrv
     assert (config.listenPort, config.productEnvName, config.clusterTest) == (9876, "center", False)
     assert (config.rocketmqHome, config.orderMessageEnable) == ("/opt/rocketmq", False)
     assert config.key_values() == tmp_path / "namesrv/kvConfig.json"
     assert config.stored_at() == tmp_path / "namesrv/namesrv.properties"
-    assert config.fixed_keys() == {"configBlackList", "configStorePath", "kvConfigPath"}
+    assert settings.fixed_keys() == {"configBlackList", "configStorePath", "kvConfigPath", "rocketmqHome"}
 
 
 @pytest.mark.shows("NS-02", "NS-04")
@@ -60,6 +61,7 @@ def test_a_changed_copy_keeps_what_was_given() -> None:
         ("# k=1\nk : old\na=b", "# k=1\na=b\nk=new\n"),
         ("k=1\\\n  2\r\nkk=3\r\n! k\n", "kk=3\r\n! k\nk=new\n"),
         ("a=1\\\n#k=2\nk=3\n", "a=1\\\n#k=2\nk=new\n"),
+        ("a=1\r\nk=2", "a=1\r\nk=new\r\n"),
     ],
 )
 def test_changing_a_key_keeps_every_other_line(before: str, after: str) -> None:

@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailfin.config import properties
+from tailfin.config import BrokerSettings, properties
+from tailfin.config.kept import KeptSettings
+from tests.unit.loops import in_loop
 
 
 @pytest.mark.shows("CF-03")
@@ -40,6 +42,25 @@ def test_a_line_is_read_as_java_reads_it(text: str, pairs: dict[str, str]) -> No
 def test_a_short_unicode_escape_is_refused() -> None:
     with pytest.raises(ValueError, match="four hexadecimal digits"):
         properties.parse("a=\\u12")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("# é\r\nk=old\r\n".encode("latin-1"), "# é\r\nk=ü \\u4e2d\\ud83d\\ude00\r\n".encode("latin-1")),
+        ("# é\nk=old\n".encode(), "# é\nk=ü 中😀\n".encode()),
+        (b"\xef\xbb\xbfk=old\n# mine", b"\xef\xbb\xbf" + "# mine\nk=ü 中😀\n".encode()),
+    ],
+)
+@in_loop
+async def test_changed_file_keeps_its_encoding_and_line_ends(
+    tmp_path: Path, before: bytes, after: bytes
+) -> None:
+    file = tmp_path / "broker.conf"
+    file.write_bytes(before)
+    await KeptSettings(BrokerSettings.name_of).keep(file, {"k": "ü 中😀"})
+    assert file.read_bytes() == after
+    assert properties.read(file) == {"k": "ü 中😀"}
 
 
 def test_files_are_utf_8_with_or_without_a_mark_and_latin_1_otherwise(tmp_path: Path) -> None:

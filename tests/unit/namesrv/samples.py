@@ -43,6 +43,7 @@ def registration(
     timeout_ms: int | None = None,
     acting_master: bool | None = None,
     zone: str | None = None,
+    only_changes: bool = False,
 ) -> Registration:
     return Registration(
         cluster=cluster,
@@ -56,6 +57,7 @@ def registration(
         timeout_ms=timeout_ms,
         acting_master=acting_master,
         zone=zone,
+        only_changes=only_changes,
     )
 
 

@@ -470,6 +470,9 @@ async def test_settings_are_shown_and_changed_in_the_file_too(tmp_path: Path) ->
     [
         (b"kvConfigPath=/elsewhere", ResponseCode.NO_PERMISSION, "black list: kvConfigPath"),
         (b"configBlackList=", ResponseCode.NO_PERMISSION, "black list: configBlackList"),
+        (b"config.storePath=/etc/profile", ResponseCode.NO_PERMISSION, "black list: configStorePath"),
+        (b"config.black.list=", ResponseCode.NO_PERMISSION, "black list: configBlackList"),
+        (b"kv.configPath=/elsewhere", ResponseCode.NO_PERMISSION, "black list: kvConfigPath"),
         (b"orderMesageEnable=true", ResponseCode.INVALID_PARAMETER, "did you mean 'orderMessageEnable'"),
         (b"orderMessageEnable=perhaps", ResponseCode.INVALID_PARAMETER, "must be true or false"),
         (b"\xff\xfe", ResponseCode.SYSTEM_ERROR, "not UTF-8"),

@@ -166,6 +166,18 @@ def test_topics_a_broker_lost_stay_routed_unless_told_otherwise(
     assert set(tables.queues) == left
 
 
+def test_topics_that_a_broker_does_not_name_among_the_changed_ones_are_not_lost(tables: Tables) -> None:
+    take(tables, registration())
+    take(tables, registration(wrapper=topics("V", version=2), only_changes=True), drop_missing=True)
+    assert set(tables.queues) == {"T", "U", "V"}
+
+
+def test_broker_that_is_not_known_yet_must_say_all_its_topics(tables: Tables) -> None:
+    with pytest.raises(RemotingError, match="register broker failed"):
+        take(tables, registration(only_changes=True))
+    assert not tables.queues
+
+
 @pytest.mark.parametrize(("first", "second", "changed"), [(1, 0, True), (0, 1, False), (1, 2, False)])
 def test_a_smaller_id_is_noticed(tables: Tables, first: int, second: int, changed: bool) -> None:
     assert not take(tables, registration(broker_id=first)).least_id_changed

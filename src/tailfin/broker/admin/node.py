@@ -36,7 +36,7 @@ class NodeAdmin:
         self._broker = broker
         self._version = DataVersion()
         self._started_ms = int(time.time() * 1000)
-        self._kept = KeptSettings()
+        self._kept = KeptSettings(broker.settings.name_of)
         # One round for all who ask: a flood of requests is not a flood of walks through the folders.
         self._queue_cleaning = Rounds(self._clean_queues)
         self._log_cleaning = Rounds(self._clean_log)
@@ -52,10 +52,14 @@ class NodeAdmin:
     async def update_config(self, request: Request) -> Response:
         """Change settings, here and in the file they came from."""
         try:
-            changes = properties.parse(request.body.decode())
+            given = properties.parse(request.body.decode())
         except ValueError as error:
             raise RemotingError(ResponseCode.SYSTEM_ERROR, f"the settings cannot be read: {error}") from None
-        forbidden = self._broker.config.forbidden_keys() & changes.keys()
+        try:
+            changes = self._broker.settings.named(given)
+        except ConfigError as error:
+            raise RemotingError(ResponseCode.INVALID_PARAMETER, str(error)) from None
+        forbidden = self._broker.settings.forbidden_keys() & changes.keys()
         if forbidden:
             raise RemotingError(
                 ResponseCode.NO_PERMISSION,

@@ -1,12 +1,12 @@
 """Topics: made, changed, listed, measured, deleted."""
 
-import asyncio
 import logging
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tailfin.broker import names
+from tailfin.off_loop import to_its_end
 from tailfin.remoting import Request, Response, handles
 from tailfin.rounds import Rounds
 from tailfin.wire.bodies.common import GroupList, MessageQueue, TopicList
@@ -142,9 +142,13 @@ class TopicAdmin:
         for name in list(topics):
             self._broker.topics.delete(name)
             self._broker.offsets.drop(topic=name)
-            # It waits until what was sent to the topic is in its queues, and removes files.
-            await asyncio.to_thread(self._broker.store.delete_topic, name)
+            await self._remove_queues(name)
             self._broker.counting.stats.forget(topic=name)
+
+    async def _remove_queues(self, name: str) -> None:
+        with self._broker.topics.held_back(name):
+            # It waits until what was sent to the topic is in its queues, and removes files.
+            await to_its_end(self._broker.store.delete_topic, name)
 
     @handles(Code.GET_ALL_TOPIC_CONFIG)
     def all(self, request: Request) -> Response:
@@ -206,10 +210,8 @@ class TopicAdmin:
         topics = self._broker.topics
         for name in self._broker.store.topics():
             if name not in topics and not topics.is_system(name) and not name.startswith("%LMQ%"):
-                # Not by another thread: in between the topic might be made and written to.
-                self._broker.store.delete_topic(name)
+                await self._remove_queues(name)
                 log.info("queues of topic %s deleted: the topic does not exist", name)
-                await asyncio.sleep(0)
 
     def _topic(self, name: str) -> TopicConfig:
         topic = self._broker.topics.get(name)

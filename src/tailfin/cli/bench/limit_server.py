@@ -1,8 +1,8 @@
-"""Serve sends as cheaply as a server can, to see how near a broker is to the machine's limit.
+"""Serve sends and pulls as cheaply as a server can, to see how near a broker is to the machine's limit.
 
-It decodes each frame, copies the body into a mapped file and says yes; it stores nothing and serves no
-pulls. Drive it with tailfin bench send and compare with the same run against a broker. It ends with Ctrl-C
-or SIGTERM.
+It decodes each frame, copies the body into a mapped file and says yes; it stores nothing, and a pull gets
+the messages of the last batch again and again. Drive it with tailfin bench send and pull and compare with the
+same run against a broker. It ends with Ctrl-C or SIGTERM.
 
 Example:
   tailfin bench limit-server --listen 127.0.0.1:10911 &

@@ -143,6 +143,8 @@ class RegisterBrokerRequestHeader(Header):
     enable_acting_master: bool | None = None
     compressed: bool = False
     body_crc32: Int = 0
+    only_changes: bool | None = None
+    """Tailfin's own: whether the body holds but the topics that changed."""
 
 
 @header
