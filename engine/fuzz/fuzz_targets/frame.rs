@@ -1,4 +1,4 @@
-//! Any bytes a socket may bring: frames, headers of both encodings, PROXY headers. What decodes encodes back.
+//! Any bytes a socket may bring: frames and headers of both encodings. What decodes encodes back.
 
 #![no_main]
 
@@ -12,7 +12,8 @@ use tailfin_engine::net::text::Value;
 const FRAME_BYTES_MAX: usize = 1 << 20;
 
 fn again(frame: &Frame<'_>) {
-    let texts: Vec<_> = frame.header.fields.iter().map(|field| (field.key.to_str(), field.value.to_str())).collect();
+    let texts: Vec<_> =
+        frame.header.fields.iter().map(|field| (field.key.to_str(), field.value.to_str())).collect();
     let fields: Vec<_> = texts.iter().map(|(key, value)| (&**key, Value::Text(value))).collect();
     let remark = frame.header.remark.map(|remark| remark.to_str());
     let header = &frame.header;

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tailfin_engine::message::ids::{java_hash, key_hash};
+use tailfin_engine::message::ids::{TopicHash, java_hash};
 
 fuzz_target!(|text: &[u8]| {
     let hash = java_hash(text);
@@ -13,5 +13,6 @@ fuzz_target!(|text: &[u8]| {
         assert_eq!(hash, slow);
     }
     let (topic, key) = text.split_at(text.len() / 2);
-    assert!(key_hash(topic, key) >= 0);
+    assert!(TopicHash::of(topic).with_key(key) >= 0);
+    assert!(TopicHash::of(topic).with_tags(key) >= 0);
 });

@@ -2,10 +2,15 @@
 
 The clients reach the official servers through proxies. The broker listens at another address of loopback than
 it tells, and a proxy listens where it tells. A few frames of each kind are kept, whole, one after the other.
+
+Clients put the address of their machine into names and ids, so they must see none but loopback:
+
+    sudo unshare -n sh -c 'ip link set lo up && .venv/bin/python -m tests.interop.clients.capture'
 """
 
 import asyncio
 import json
+import socket
 import tempfile
 import threading
 from collections import Counter
@@ -13,8 +18,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.interop.clients import go_client, java_client, mqadmin_run, servers
-from tests.interop.clients.clusters import Cluster
+from tests.interop.clients import go_client, java_client, mqadmin_run, servers, test_transactions
+from tests.interop.clients.clusters import ASKS_EARLY, Cluster
 
 FRAMES = Path(__file__).parents[1] / "frames"
 KEPT_OF_A_KIND = 4
@@ -89,9 +94,11 @@ def proxy(listen: tuple[str, int], target: tuple[str, int], recorder: Recorder) 
 
 def main() -> None:
     """Run all official clients through proxies, and write what they sent."""
+    interfaces = [name for _, name in socket.if_nameindex()]
+    assert interfaces == ["lo"], f"the clients would tell of {interfaces}"
     to_broker, to_namesrv = Recorder(), Recorder()
     home = Path(tempfile.mkdtemp(prefix="tailfin-capture-"))
-    behind = {"bindAddress": BEHIND}
+    behind = {"bindAddress": BEHIND, **ASKS_EARLY}
     with servers.nameserver("official", home / "namesrv") as namesrv:
         host, _, port = namesrv.address.partition(":")
         with (
@@ -115,6 +122,7 @@ def _use(cluster: Cluster, home: Path) -> None:
     java_client.run("4.9.8", cluster, home)
     java_client.run("5.5.0", cluster, home)
     java_client.run("5.5.0", cluster, home, binary=True)
+    java_client.run("5.5.0", cluster, home, *test_transactions.SCENARIOS)
     go_client.run(cluster, home)
     mqadmin_run.run(cluster, home)
 

@@ -15,9 +15,10 @@ Written by `make compatibility` from a run against a Tailfin cluster; `make test
 
 ## mqadmin
 
-Every sub-command of the official `rocketmq-tools` 5.5.0, unchanged. *Works*: it printed what the same command
-prints against the official server, contents included (`tests/interop/clients/mqadmin_commands.py` says what).
-*Not yet*: it did not, or belongs to a feature that is not there. *Not applicable*: it has no meaning here.
+Every sub-command of the official `rocketmq-tools` 5.5.0, unchanged. *Works*: what it printed has all the
+words and contents that `tests/interop/clients/mqadmin_commands.py` expects of it; the same tests find them
+in what it prints against the official server. *Not yet*: it has not, or belongs to a feature that is not
+there. *Not applicable*: it has no meaning here.
 
 """
 

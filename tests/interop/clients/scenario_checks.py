@@ -19,10 +19,11 @@ def assert_same(received: Iterable[Message], sent: Iterable[Message]) -> None:
     assert got == want, f"missing {list((want - got).items())[:5]}, too many {list((got - want).items())[:5]}"
 
 
-def assert_nothing_lost(received: Iterable[Message], sent: Iterable[Message]) -> None:
-    """Hold that all that was sent was received, and nothing else; more than once is allowed."""
+def assert_nothing_lost(received: Iterable[Message], sent: Iterable[Message], *, times_max: int) -> None:
+    """Hold that all that was sent was received, and nothing else, and none of it more often than so."""
     got, want = contents(received), contents(sent)
     assert got.keys() == want.keys(), f"missing {list(want - got)[:5]}, unknown {list(got - want)[:5]}"
+    assert all(times <= times_max for times in got.values()), f"too often {got.most_common(5)}"
 
 
 def offsets_by_queue(received: Iterable[Message]) -> dict[tuple[str, int], list[int]]:

@@ -1,6 +1,6 @@
 """Wrong frames by the hundred thousand at servers that serve others meanwhile.
 
-`TAILFIN_HOSTILE_FRAMES` changes the number; `make storm` sends a million.
+`TAILFIN_HOSTILE_FRAMES` says how many the broker gets; `make storm` sends it a million.
 """
 
 import json
@@ -23,13 +23,14 @@ from tests.interop.clients.servers import ROOT, Server
 from tests.interop.clients.storm import Taken
 
 FRAMES = int(os.environ.get("TAILFIN_HOSTILE_FRAMES", "200_000"))
-STORM_LIMIT_S = 840
+STORM_LIMIT_S = 240 + FRAMES / 250
+pytestmark = pytest.mark.timeout(STORM_LIMIT_S + 240)  # the clients' last round ends after the storm
 SAMPLE_S = 0.5
 MAY_GROW = 32 << 20
 # Another name than the frames know: an operator may well take the permission to write from `broker-a`.
 BROKER = "broker-of-others"
-# One storm for each server, by its captured frames, and its share of the whole.
-STORMS = {"to_broker.bin": 0.95, "to_namesrv.bin": 0.05}
+# One storm for each server, by its captured frames, and how many wrong ones it gets.
+STORMS = {"to_broker.bin": FRAMES, "to_namesrv.bin": FRAMES // 20}
 NORMAL = (
     *("send_sync", "send_async", "send_batch", "send_large", "push_concurrent", "push_orderly_suspended"),
     *("push_broadcast", "push_tags", "rebalance", "offsets_restart", "pull_long_poll", "lite_subscribe"),
@@ -71,8 +72,7 @@ def storm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Storm]:
 
 
 def _send(name: str, address: str) -> Taken:
-    count = int(FRAMES * STORMS[name])
-    command = [sys.executable, "-m", "tests.interop.clients.storm", address, name, str(count), "7"]
+    command = [sys.executable, "-m", "tests.interop.clients.storm", address, name, str(STORMS[name]), "7"]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=STORM_LIMIT_S, check=False
     )
@@ -94,7 +94,7 @@ def _sample(sender: Future[Taken], server: Server) -> list[int]:
 @pytest.mark.parametrize("name", list(STORMS))
 def test_the_server_reads_every_frame_and_lives(storm: Storm, name: str) -> None:
     taken = storm.taken[name]
-    assert taken.frames >= FRAMES * STORMS[name]
+    assert taken.frames >= STORMS[name]
     assert taken.answered == taken.connections
     assert (taken.closed_early, taken.silent) == (0, 0)
     assert storm.servers[name].process.poll() is None
@@ -117,7 +117,8 @@ def test_others_are_served_all_the_while(storm: Storm) -> None:
         for name in ("send_sync", "send_async", "send_batch", "send_large", "push_concurrent"):
             assert_same(saws[name]["received"], saws[name]["sent"])
         assert_in_order(saws["push_orderly_suspended"]["received"])
-        assert_nothing_lost(saws["rebalance"]["received"], saws["rebalance"]["sent"])
+        line = saws["rebalance"]
+        assert_nothing_lost(line["received"], line["sent"], times_max=len(line["stages"]))
         assert_same(saws["offsets_restart"]["after"], saws["offsets_restart"]["sentAfter"])
         for member in saws["push_broadcast"]["members"].values():
             assert_same(member, saws["push_broadcast"]["sent"])

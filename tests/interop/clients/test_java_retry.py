@@ -147,6 +147,7 @@ def test_each_queue_keeps_its_order_while_members_come_and_go(java: Java) -> Non
     for queue, numbers in line["queues"].items():
         own = range(int(queue.split("/")[1]), line["sent"], 4)
         assert firsts(numbers) == list(own), queue
+        assert len(numbers) <= len(own) * len(line["members"]), "it moves once, and may be repeated once"
 
 
 @pytest.mark.shows("PC-12", "U-27")
@@ -154,7 +155,7 @@ def test_a_topic_of_one_queue_has_one_order(java: Java) -> None:
     line = saw(java, "order_global")
     assert not line["overlaps"]
     (numbers,) = line["queues"].values()
-    assert firsts(numbers) == list(range(line["sent"]))
+    assert numbers == list(range(line["sent"]))
 
 
 @pytest.mark.shows("OR-07")
