@@ -20,6 +20,7 @@ from tailfin.load import LoadOptions, ProcessUse, topics
 WARM_UP_SECONDS = 25
 QUEUES = 8
 PAIR = ("official", "tailfin")
+WITH_LIMIT = (*PAIR, "limit")
 WIDE_PULLS = {"maxTransferCountOnMessageInMemory": 512, "maxTransferBytesOnMessageInMemory": 4 << 20}
 Measure = Callable[[Broker], list[Figures]]
 
@@ -84,14 +85,22 @@ def turns_of(turn: Callable[[str], list[Figures]], names: tuple[str, ...]) -> di
 def prepare(session: Session, broker: Broker, *, many_pages: bool, batch: int) -> None:
     """Wait until the broker serves, make the topic, and let it run warm."""
     broker.wait_for_first_send()
-    if broker.side != "limit":
-        topics.create(broker.address, "Bench", QUEUES)
-        topics.create(broker.address, "WarmUp", QUEUES)
+    make_topics(broker, "Bench", "WarmUp")
     seconds = session.amount(WARM_UP_SECONDS if broker.side == "official" else 2, 1)
     run = measured if many_pages else undisturbed
     # Until all of it can be read: the official broker would work off the rest while the clock runs.
-    dispatched = broker.side != "limit"
-    run(broker, "warm-up", mode="send", topic="WarmUp", duration=seconds, batch=batch, consumable=dispatched)
+    options = {"mode": "send", "topic": "WarmUp", "duration": seconds, "batch": batch}
+    run(broker, "warm-up", consumable=stores(broker), **options)
+
+
+def stores(broker: Broker) -> bool:
+    """Return whether it is a broker; the limit only answers."""
+    return broker.side != "limit"
+
+
+def make_topics(broker: Broker, *names: str) -> None:
+    for name in names if stores(broker) else ():
+        topics.create(broker.address, name, QUEUES)
 
 
 def send(session: Session, case: Case) -> None:
@@ -106,7 +115,7 @@ def send(session: Session, case: Case) -> None:
             measured(broker, "send-128-1x1", body_bytes=128, **narrow),
         ]
 
-    on_each_side(session, case, ("official", "tailfin", "limit"), measure)
+    on_each_side(session, case, WITH_LIMIT, measure)
 
 
 def batch(session: Session, case: Case) -> None:
@@ -115,11 +124,11 @@ def batch(session: Session, case: Case) -> None:
     def measure(broker: Broker) -> list[Figures]:
         wide = {"mode": "send", "connections": 8, "in_flight": 8, "duration": seconds, "batch": 32}
         return [
-            measured(broker, "batch-128", body_bytes=128, consumable=True, **wide),
-            measured(broker, "batch-1k", body_bytes=1024, consumable=True, **wide),
+            measured(broker, "batch-128", body_bytes=128, consumable=stores(broker), **wide),
+            measured(broker, "batch-1k", body_bytes=1024, consumable=stores(broker), **wide),
         ]
 
-    on_each_side(session, case, PAIR, measure, batch=32)
+    on_each_side(session, case, WITH_LIMIT, measure, batch=32)
 
 
 def pull(session: Session, case: Case) -> None:
@@ -129,9 +138,9 @@ def pull(session: Session, case: Case) -> None:
         found = []
         for body, count, name in ((128, 2_000_000, "128"), (1024, 1_000_000, "1k")):
             topic = f"Pull{name}"
-            topics.create(broker.address, topic, QUEUES)
-            fill = {"mode": "send", "batch": 32, "count": session.amount(count, 20_000), "consumable": True}
-            measured(broker, "fill", topic=topic, body_bytes=body, **fill)
+            make_topics(broker, topic)
+            fill = {"mode": "send", "batch": 32, "count": session.amount(count, 20_000)}
+            measured(broker, "fill", topic=topic, body_bytes=body, consumable=stores(broker), **fill)
             for wanted in (32, 512):
                 options = {
                     "mode": "pull",
@@ -144,7 +153,7 @@ def pull(session: Session, case: Case) -> None:
                 found.append(measured(broker, bench, topic=topic, pull_batch=wanted, **options))
         return found
 
-    on_each_side(session, case, PAIR, measure, WIDE_PULLS)
+    on_each_side(session, case, WITH_LIMIT, measure, WIDE_PULLS)
 
 
 def end_to_end(session: Session, case: Case) -> None:
@@ -284,7 +293,7 @@ def _log_bytes(home: Path) -> int:
 
 CASES = (
     Case("broker-send", "sends of 128 B and 1 KiB, 8 x 32 and 1 x 1 under way", 12, send),
-    Case("broker-batch", "batches of 32", 20, batch),
+    Case("broker-batch", "batches of 32", 45, batch),
     Case("broker-pull", "pulls of 32 and of 512, 128 B and 1 KiB", 10, pull),
     Case("broker-e2e", "end to end at 1,000 and 10,000 messages a second", 4, end_to_end),
     Case("broker-sync", "sends with SYNC_FLUSH, 8 x 32 and 1 x 1", 6, sync_flush),

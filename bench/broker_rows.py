@@ -61,10 +61,10 @@ ACKNOWLEDGED = {"p50": "p50Ms", "p99": "p99Ms"}
 RECEIVED = {"p50": "receivedP50Ms", "p99": "receivedP99Ms", "p99.9": "receivedP999Ms"}
 
 
-def _near_the_limit(title: str, bench: str) -> Row:
+def _near_the_limit(case: str, title: str, bench: str) -> Row:
     key = "messagesPerSecond"
     figure, peer = Pick("tailfin", bench, key), Pick("limit", bench, key)
-    return Row(BROKER_LIMIT, "broker-send", title, rate, figure, peer)
+    return Row(BROKER_LIMIT, case, title, rate, figure, peer)
 
 
 def _latency_near_the_limit(case: str, title: str, bench: str, limit: str, goal: float) -> Row:
@@ -148,8 +148,12 @@ BROKER_ROWS = (
     *_overload(),
     *_life(),
     *_restarts(),
-    _near_the_limit("send 128 B, 8 x 32", "send-128"),
-    _near_the_limit("send 1 KiB, 8 x 32", "send-1k"),
+    _near_the_limit("broker-send", "send 128 B, 8 x 32", "send-128"),
+    _near_the_limit("broker-send", "send 1 KiB, 8 x 32", "send-1k"),
+    _near_the_limit("broker-batch", "batch of 32 x 128 B, acknowledged", "batch-128"),
+    _near_the_limit("broker-batch", "batch of 32 x 1 KiB, acknowledged", "batch-1k"),
+    _near_the_limit("broker-pull", "pull 32, 128 B, 8 connections", "pull-32-128"),
+    _near_the_limit("broker-pull", "pull 32, 1 KiB, 8 connections", "pull-32-1k"),
     _latency_near_the_limit("broker-send", "send 128 B, 1 x 1, p50", "send-128-1x1", "send-128-1x1", 1.3),
     _latency_near_the_limit(
         "broker-sync", "sync flush 128 B, 1 x 1, p50 / one fdatasync", "sync-128-1x1", "fdatasync", 2
