@@ -130,7 +130,9 @@ impl Offsets {
 
     /// Send the group's next pull of the queue to `offset`.
     pub fn reset(&self, place: Place<'_>, offset: i64) {
-        let positions = self.find_or_make(place);
+        // Held to the end: a reset of what somebody forgets meanwhile would be counted for ever.
+        let mut table = self.table.write();
+        let positions = table.make(place.topic, place.group);
         let mut positions = positions.lock();
         if positions.reset.insert(place.queue_id, offset).is_none() {
             self.resets.fetch_add(1, Ordering::AcqRel);

@@ -87,9 +87,7 @@ impl HotPath {
                 self.count_found(&pull, &answer);
                 answer.send(&allowed, |reply| handle.reply(reply));
             }
-            Err(Verdict::Refuse(refused)) => {
-                handle.reply(&Reply { remark: Some(&refused.remark), ..Reply::code(refused.code) });
-            }
+            Err(Verdict::Refuse(refused)) => refused.answer(|reply| handle.reply(reply)),
             Err(Verdict::Python) => {}
         }
     }

@@ -43,22 +43,23 @@ pub fn forbid<T>(by: Forbidden, remark: impl Into<Cow<'static, str>>) -> Result<
     }))
 }
 
+impl Refused {
+    pub fn answer(&self, reply: impl FnOnce(&Reply<'_>)) {
+        let forbidden = self.forbidden.map(|by| [("forbiddenType", (by as i64).into())]);
+        reply(&Reply {
+            remark: Some(&self.remark),
+            fields: forbidden.as_ref().map_or(&[], |fields| fields),
+            ..Reply::code(self.code)
+        });
+    }
+}
+
 impl Verdict {
     /// Act on it: hand the frame to Python, or answer with the refusal.
     pub fn carry_out(&self, frame: &Frame<'_>, out: &mut Outbox<'_>) {
         match self {
             Self::Python => out.to_python(frame),
-            Self::Refuse(refused) => {
-                let forbidden = refused.forbidden.map(|by| [("forbiddenType", (by as i64).into())]);
-                out.reply(
-                    frame,
-                    &Reply {
-                        remark: Some(&refused.remark),
-                        fields: forbidden.as_ref().map_or(&[], |fields| fields),
-                        ..Reply::code(refused.code)
-                    },
-                );
-            }
+            Self::Refuse(refused) => refused.answer(|reply| out.reply(frame, reply)),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What is derived from the log: consume queues and index. The same code serves normal work and recovery.
 
+use std::iter;
 use std::sync::Arc;
 
 use super::config::StoreConfig;
@@ -16,6 +17,25 @@ const RETRY_PREFIX: &[u8] = b"%RETRY%";
 const DEAD_PREFIX: &[u8] = b"%DLQ%";
 const SYSTEM_PREFIX: &[u8] = b"rmq_sys_";
 const SCHEDULE_TOPIC: &[u8] = b"SCHEDULE_TOPIC_XXXX";
+const HALF_TOPIC: &[u8] = b"RMQ_SYS_TRANS_HALF_TOPIC";
+
+/// The number that a record has in a queue: its own, or a further one that it names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place<'a> {
+    pub topic: &'a [u8],
+    pub queue_id: i32,
+    pub number: i64,
+}
+
+impl<'a> Place<'a> {
+    pub fn own(record: &Record<'a>) -> Self {
+        Self { topic: record.topic(), queue_id: record.queue_id(), number: record.queue_offset() }
+    }
+
+    fn is_in_queue_of(&self, other: &Self) -> bool {
+        (self.topic, self.queue_id) == (other.topic, other.queue_id)
+    }
+}
 
 /// How a queue took a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,46 +76,28 @@ impl Derived {
         Self { config, queues, index, notes }
     }
 
-    /// Enter a record into its own queue. Half and rolled-back messages have none.
-    pub fn enqueue(
+    /// Enter a record into one of its queues.
+    pub fn enter(
         &self,
         recent: &mut RecentQueues,
+        place: &Place<'_>,
         record: &Record<'_>,
         properties: &DispatchProperties<'_>,
     ) -> Result<Taken> {
-        if !record.transaction_type().is_consumable() {
-            return Ok(Taken::Yes);
+        let queue = recent.get(&self.queues, place.topic, place.queue_id)?;
+        let mut unit = self.unit(record, properties);
+        // As in the official store, a further queue has no extension.
+        if queue.has_ext()
+            && place.is_in_queue_of(&Place::own(record))
+            && let Some(address) = queue.extend(place.number, unit.tags_code, record.store_timestamp())?
+        {
+            unit.tags_code = address;
         }
-        let queue = recent.get(&self.queues, record.topic(), record.queue_id())?;
-        put(queue, record.queue_offset(), self.unit(record, properties), record)
-    }
-
-    /// Enter a record into the further queues that it names. One that cannot take it is passed over.
-    pub fn enqueue_light(
-        &self,
-        recent: &mut RecentQueues,
-        record: &Record<'_>,
-        properties: &DispatchProperties<'_>,
-        numbers: Numbers,
-    ) -> Result<()> {
-        for (name, queue_id, offset) in self.light_places(record, properties) {
-            let unit = self.unit(record, properties);
-            let taken = recent
-                .get(&self.queues, name, queue_id)
-                .and_then(|queue| self.put_light(queue, offset, unit, numbers));
-            self.skip_unplaceable(taken, record)?;
-        }
-        Ok(())
-    }
-
-    fn put_light(&self, queue: &ConsumeQueue, offset: i64, unit: Unit, numbers: Numbers) -> Result<()> {
-        // As in the official store, such a queue has no extension.
-        match queue.append(offset, unit)? {
-            Appended::Gap { expected } => self.close_gap(queue, expected, offset, unit, numbers)?,
-            Appended::Conflict => self.note_conflict(queue, offset, unit),
-            Appended::Written | Appended::Repeated => {}
-        }
-        Ok(())
+        Ok(match queue.append(place.number, unit)? {
+            Appended::Gap { expected } => Taken::Gap { expected },
+            Appended::Conflict => Taken::Conflict,
+            Appended::Written | Appended::Repeated => Taken::Yes,
+        })
     }
 
     /// A record whose topic or number can be nobody's is damaged. It is said, and no reason to stop.
@@ -128,18 +130,28 @@ impl Derived {
         );
     }
 
-    /// The further queues that a record names, and its offset in each. Its own is none of them.
-    pub fn light_places<'a>(
+    /// The places that a record takes. Half and rolled-back messages take none.
+    pub fn places<'a>(
         &self,
         record: &Record<'a>,
         properties: &DispatchProperties<'a>,
-    ) -> impl Iterator<Item = (&'a [u8], i32, i64)> + use<'a> {
+    ) -> impl Iterator<Item = Place<'a>> + use<'a> {
+        let own = Place::own(record);
+        let further = self
+            .light_queues(own.topic, properties)
+            .map(move |(topic, number)| Place {
+                topic,
+                queue_id: light_queue_id(topic, own.queue_id),
+                number,
+            })
+            .filter(move |place| !place.is_in_queue_of(&own));
         let is_consumable = record.transaction_type().is_consumable();
-        let (topic, queue_id) = (record.topic(), record.queue_id());
-        self.light_queues(topic, properties)
-            .filter(move |_| is_consumable)
-            .map(move |(name, offset)| (name, light_queue_id(name, queue_id), offset))
-            .filter(move |&(name, light_id, _)| (name, light_id) != (topic, queue_id))
+        iter::once(own).chain(further).filter(move |_| is_consumable)
+    }
+
+    /// Whether a record may take places beside its own.
+    pub fn has_light_queues(&self) -> bool {
+        self.config.has_light_queues()
     }
 
     /// Fill the units that the log no longer has with blanks, so that later ones keep their offsets.
@@ -256,17 +268,6 @@ pub fn index(
     })
 }
 
-fn put(queue: &ConsumeQueue, offset: i64, mut unit: Unit, record: &Record<'_>) -> Result<Taken> {
-    if let Some(address) = queue.extend(offset, unit.tags_code, record.store_timestamp())? {
-        unit.tags_code = address;
-    }
-    Ok(match queue.append(offset, unit)? {
-        Appended::Gap { expected } => Taken::Gap { expected },
-        Appended::Conflict => Taken::Conflict,
-        Appended::Written | Appended::Repeated => Taken::Yes,
-    })
-}
-
 /// The names in `INNER_MULTI_DISPATCH` that stand for a queue.
 pub fn light_queue_names(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|&byte| byte == b',')
@@ -285,10 +286,12 @@ pub fn light_queue_id(name: &[u8], queue_id: i32) -> i32 {
     if is_lmq(name) { 0 } else { queue_id }
 }
 
-/// Retry, dead letter, system and schedule topics are never dispatched to further queues.
+/// Retry, dead letter, system and schedule topics are never dispatched to further queues, nor is the first half of a
+/// transaction: nobody may read it before it is committed.
 pub fn may_multi_dispatch(topic: &[u8]) -> bool {
     [RETRY_PREFIX, DEAD_PREFIX, SYSTEM_PREFIX].iter().all(|prefix| !topic.starts_with(prefix))
         && topic != SCHEDULE_TOPIC
+        && topic != HALF_TOPIC
 }
 
 pub fn parse_number(text: &[u8]) -> Option<i64> {

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use super::arrivals::Arrivals;
 use super::commit_log::CommitLog;
 use super::config::FlushMode;
-use super::derived::{self, Derived, Numbers, Taken};
+use super::derived::{self, Derived, Numbers, Place, Taken};
 use super::flags::{Flag, Flags};
 use super::index::IndexWriter;
 use super::notes::Level;
@@ -332,8 +332,11 @@ impl Dispatcher {
         watch: Option<&dyn Watch>,
     ) -> Result<()> {
         let properties = DispatchProperties::for_dispatch(record.properties());
-        // Not all was looked at when it was put: what a batch names, or what another store wrote.
-        self.derived.skip_unplaceable(self.enter_queues(recent, record, &properties), record)?;
+        for place in self.derived.places(record, &properties) {
+            // Not all was looked at when it was put: what a batch names, or what another store wrote.
+            let entered = self.enter(recent, &place, record, &properties);
+            self.derived.skip_unplaceable(entered, record)?;
+        }
         if let Some(watch) = watch {
             self.tell_arrival(watch, record, &properties);
         }
@@ -346,23 +349,24 @@ impl Dispatcher {
         Ok(())
     }
 
-    fn enter_queues(
+    fn enter(
         &self,
         recent: &mut RecentQueues,
+        place: &Place<'_>,
         record: &Record<'_>,
         properties: &DispatchProperties<'_>,
     ) -> Result<()> {
-        let queue = || self.derived.queues.get_or_create(record.topic(), record.queue_id());
+        let queue = || self.derived.queues.get_or_create(place.topic, place.queue_id);
         let unit = || self.derived.unit_of(record);
-        match self.derived.enqueue(recent, record, properties)? {
+        match self.derived.enter(recent, place, record, properties)? {
             Taken::Yes => {}
             Taken::Gap { expected } => {
                 // The message was acknowledged under its number: it must not be lost with those before it.
-                self.derived.close_gap(&*queue()?, expected, record.queue_offset(), unit(), Numbers::Sure)?;
+                self.derived.close_gap(&*queue()?, expected, place.number, unit(), Numbers::Sure)?;
             }
-            Taken::Conflict => self.derived.note_conflict(&*queue()?, record.queue_offset(), unit()),
+            Taken::Conflict => self.derived.note_conflict(&*queue()?, place.number, unit()),
         }
-        self.derived.enqueue_light(recent, record, properties, Numbers::Sure)
+        Ok(())
     }
 
     /// Leave messages from an offset on for later: the index only helps to find them, and must not keep them from
@@ -377,17 +381,11 @@ impl Dispatcher {
 
     /// Tell who waits for a record, in its own queue or in one that it names.
     fn tell_arrival(&self, watch: &dyn Watch, record: &Record<'_>, properties: &DispatchProperties<'_>) {
-        if !record.transaction_type().is_consumable() {
-            return;
-        }
-        let own = (record.topic(), record.queue_id(), record.queue_offset());
-        for (topic, queue_id, queue_offset) in
-            iter::once(own).chain(self.derived.light_places(record, properties))
-        {
+        for place in self.derived.places(record, properties) {
             watch.arrived(&Arrival {
-                topic,
-                queue_id,
-                queue_offset,
+                topic: place.topic,
+                queue_id: place.queue_id,
+                queue_offset: place.number,
                 tags: properties.tags,
                 properties: record.properties(),
             });

@@ -238,9 +238,12 @@ impl Flusher {
             wake.lower();
             let began = Instant::now();
             let thorough = last_thorough.elapsed() >= pool.commit_thorough_interval;
-            // An error raised its flag and left its note.
-            if let Ok(true) = self.commit(if thorough { 0 } else { pool.commit_least_pages }) {
+            // An error raised its flag and left its note. What was committed before it can be read.
+            let committed = self.commit(if thorough { 0 } else { pool.commit_least_pages });
+            if matches!(committed, Ok(true)) {
                 last_thorough = Instant::now();
+            }
+            if !matches!(committed, Ok(false)) {
                 self.nudge();
                 self.flushed.raise();
             }

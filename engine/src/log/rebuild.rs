@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 
 use super::commit_log::CommitLog;
-use super::derived::{Derived, Numbers, Taken};
+use super::derived::{Derived, Numbers, Place, Taken};
 use super::notes::{Level, Notes};
 use super::queue::{ConsumeQueue, RecentQueues};
 use super::recover::find_intact;
@@ -21,8 +21,8 @@ impl QueueKey {
         Self { topic: topic.into(), queue_id }
     }
 
-    pub fn of(record: &Record<'_>) -> Self {
-        Self::new(record.topic(), record.queue_id())
+    pub fn of(place: &Place<'_>) -> Self {
+        Self::new(place.topic, place.queue_id)
     }
 }
 
@@ -53,8 +53,8 @@ impl Lacking {
         self.0.values().min().copied()
     }
 
-    pub fn has(&self, topic: &[u8], queue_id: i32) -> bool {
-        !self.0.is_empty() && self.0.contains_key(&QueueKey::new(topic, queue_id))
+    pub fn has(&self, place: &Place<'_>) -> bool {
+        !self.0.is_empty() && self.0.contains_key(&QueueKey::of(place))
     }
 
     /// Forget the queues that lack nothing before `offset`.
@@ -120,35 +120,37 @@ impl<'a> Rebuild<'a> {
 
     fn take(&mut self, record: &Record<'_>) -> Result<()> {
         let properties = DispatchProperties::for_dispatch(record.properties());
-        let taken = if self.lacking.has(record.topic(), record.queue_id())
-            && record.transaction_type().is_consumable()
-        {
-            self.place(record, &properties)
-        } else {
-            Ok(())
-        };
-        let lacks_light =
-            self.derived.light_places(record, &properties).any(|(name, id, _)| self.lacking.has(name, id));
-        let taken = taken.and_then(|()| {
-            if lacks_light {
-                self.derived.enqueue_light(&mut self.recent, record, &properties, Numbers::Doubtful)
-            } else {
-                Ok(())
+        for place in self.derived.places(record, &properties) {
+            if self.lacking.has(&place) {
+                let placed = self.place(&place, record, &properties);
+                self.derived.skip_unplaceable(placed, record)?;
             }
-        });
-        self.derived.skip_unplaceable(taken, record)
+        }
+        Ok(())
     }
 
     /// Put a message where its number says, if the messages around it agree.
-    fn place(&mut self, record: &Record<'_>, properties: &DispatchProperties<'_>) -> Result<()> {
-        let queue = self.derived.queues.get_or_create(record.topic(), record.queue_id())?;
-        let number = record.queue_offset();
+    fn place(
+        &mut self,
+        place: &Place<'_>,
+        record: &Record<'_>,
+        properties: &DispatchProperties<'_>,
+    ) -> Result<()> {
+        let queue = self.derived.queues.get_or_create(place.topic, place.queue_id)?;
+        let number = place.number;
         let ends_at = queue.max_physical_offset();
         if record.physical_offset() + record.size() as i64 <= ends_at {
             return Ok(()); // the queue has it
         }
         let expected = (ends_at >= 0).then(|| queue.max_offset());
-        let key = QueueKey::of(record);
+        let key = QueueKey::of(place);
+        if self
+            .held
+            .get(&key)
+            .is_some_and(|held| held.physical_offset == record.physical_offset().cast_unsigned())
+        {
+            return Ok(()); // it names the queue twice
+        }
         let held = self.held.remove(&key);
         match held {
             Some(held) if number == held.queue_offset + 1 => self.place_held(&key, held, true)?,
@@ -167,7 +169,7 @@ impl<'a> Rebuild<'a> {
                 return Ok(());
             }
         }
-        if let Taken::Gap { expected } = self.derived.enqueue(&mut self.recent, record, properties)? {
+        if let Taken::Gap { expected } = self.derived.enter(&mut self.recent, place, record, properties)? {
             let unit = self.derived.unit_of(record);
             self.derived.close_gap(&queue, expected, number, unit, Numbers::Doubtful)?;
         }
@@ -181,7 +183,12 @@ impl<'a> Rebuild<'a> {
         let Ok(Found::Record(record)) = look(segment.bytes(position..segment.size() as usize)) else {
             return Ok(());
         };
-        let queue = self.derived.queues.get_or_create(record.topic(), record.queue_id())?;
+        let properties = DispatchProperties::for_dispatch(record.properties());
+        let Some(place) = self.derived.places(&record, &properties).find(|place| QueueKey::of(place) == *key)
+        else {
+            return Ok(());
+        };
+        let queue = self.derived.queues.get_or_create(place.topic, place.queue_id)?;
         let counts_again = queue.max_physical_offset() >= 0 && held.queue_offset < queue.max_offset();
         if counts_again && (has_witness || Self::may_begin_anew(&queue, held)) {
             self.notes.say(
@@ -193,8 +200,7 @@ impl<'a> Rebuild<'a> {
             );
             queue.destroy()?;
         }
-        let properties = DispatchProperties::for_dispatch(record.properties());
-        let taken = match self.derived.enqueue(&mut self.recent, &record, &properties) {
+        let taken = match self.derived.enter(&mut self.recent, &place, &record, &properties) {
             Ok(Taken::Gap { expected }) => {
                 let unit = self.derived.unit_of(&record);
                 let numbers = if has_witness { Numbers::Sure } else { Numbers::Doubtful };

@@ -359,6 +359,10 @@ impl ConsumeQueue {
         Ok(())
     }
 
+    pub fn has_ext(&self) -> bool {
+        self.ext.is_some()
+    }
+
     /// Puts what a new unit does not hold into the extension; returns the address that stands for it.
     pub fn extend(&self, queue_offset: i64, tags_code: i64, store_time: i64) -> Result<Option<i64>> {
         match &self.ext {

@@ -25,6 +25,8 @@ pub struct RecentQueues {
     pushed_out: usize,
     /// The state of the table that the slots are from.
     removals: u64,
+    /// Set and slot of the last look-up: the next message of a batch goes to the same queue.
+    last: (usize, usize),
 }
 
 /// One cache line.
@@ -95,12 +97,15 @@ impl RecentQueues {
             self.removals = table.removals();
             self.sets = vec![Set::default(); self.sets.len().max(SETS_MIN)];
         }
+        let is_its = |slot: &Slot| slot.queue.as_ref().is_some_and(|queue| is_it(queue, topic, queue_id));
+        let (set, index) = self.last;
+        if is_its(&self.sets[set].0[index]) {
+            return &mut self.sets[set].0[index].queue;
+        }
         let hash = self.hash(topic, queue_id);
-        let holds = |slot: &Slot| {
-            slot.hash == hash && slot.queue.as_ref().is_some_and(|queue| is_it(queue, topic, queue_id))
-        };
         let set = self.set_of(hash);
-        if let Some(index) = self.sets[set].0.iter().position(holds) {
+        if let Some(index) = self.sets[set].0.iter().position(|slot| slot.hash == hash && is_its(slot)) {
+            self.last = (set, index);
             return &mut self.sets[set].0[index].queue;
         }
         if self.sets[set].0.iter().all(|slot| slot.queue.is_some()) {
@@ -110,6 +115,7 @@ impl RecentQueues {
         let slots = &mut self.sets[set].0;
         slots.rotate_right(1);
         slots[0] = Slot { hash, queue: None };
+        self.last = (set, 0);
         &mut slots[0].queue
     }
 

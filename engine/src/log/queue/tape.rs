@@ -3,6 +3,7 @@
 //! Files are written with `pwrite`, not mapped: a full disk is then an error that can be returned and
 //! tried again, and neither descriptors nor mappings grow with the number of tapes.
 
+use std::cell::RefCell;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::mem;
@@ -22,6 +23,12 @@ use crate::log::prefetch::{prefetch_line, prefetch_line_to_write};
 
 /// An appender that finds this much in memory writes it out first.
 pub(super) const TAIL_BYTES: usize = 64 * 1024;
+
+thread_local! {
+    /// What a thread is writing out, since the tail goes on meanwhile. Memory that were asked for each time would be
+    /// given back to the kernel, and faulted in again, each time.
+    static COPY: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
 /// One thread at a time appends, one writes out, any number read. Locks are taken in the order of the fields.
 #[derive(Debug)]
@@ -156,7 +163,7 @@ impl Tape {
         let mut tail = self.tail.lock();
         if tail.bytes.len() >= TAIL_BYTES {
             drop(tail);
-            self.write_out()?;
+            self.empty_tail()?;
             tail = self.tail.lock();
         }
         let position = tail.end();
@@ -197,20 +204,34 @@ impl Tape {
 
     /// Moves the tail into its files and says whether there was any. After an error it is still in memory.
     pub fn write_out(&self) -> Result<bool> {
-        let mut disk = self.disk.lock();
-        let (start, bytes) = {
-            let tail = self.tail.lock();
-            (tail.start, tail.bytes.clone())
-        };
-        if bytes.is_empty() {
-            return Ok(false);
+        let moved = self.empty_tail()?;
+        if moved {
+            // An idle tape keeps no buffer.
+            self.tail.lock().bytes.shrink_to_fit();
         }
-        self.write_files(&mut disk, start, &bytes)?;
-        let mut tail = self.tail.lock();
-        tail.start += bytes.len() as u64;
-        // What was appended meanwhile stays; usually nothing was, and an idle tape keeps no buffer.
-        tail.bytes = tail.bytes.split_off(bytes.len());
-        Ok(true)
+        Ok(moved)
+    }
+
+    /// The same, but the tail keeps its memory for what comes next.
+    fn empty_tail(&self) -> Result<bool> {
+        COPY.with_borrow_mut(|copy| {
+            let mut disk = self.disk.lock();
+            copy.clear();
+            let start = {
+                let tail = self.tail.lock();
+                copy.extend_from_slice(&tail.bytes);
+                tail.start
+            };
+            if copy.is_empty() {
+                return Ok(false);
+            }
+            self.write_files(&mut disk, start, copy)?;
+            let mut tail = self.tail.lock();
+            tail.start += copy.len() as u64;
+            // What was appended meanwhile stays; usually nothing was.
+            tail.bytes.drain(..copy.len());
+            Ok(true)
+        })
     }
 
     fn write_files(&self, disk: &mut Disk, position: u64, bytes: &[u8]) -> Result<()> {

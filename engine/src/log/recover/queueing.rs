@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::log::commit_log::CommitLog;
-use crate::log::derived::{Derived, Numbers, Taken};
+use crate::log::derived::{Derived, Place, Taken};
 use crate::log::queue::{ConsumeQueue, RecentQueues};
 use crate::log::rebuild::{Lacking, QueueKey};
 use crate::message::{DispatchProperties, Record};
@@ -24,53 +24,64 @@ impl<'a> Queueing<'a> {
     /// Put the next record into its queues, or see whether it is there.
     pub fn take(&mut self, record: &Record<'_>) -> Result<()> {
         if record.physical_offset().cast_unsigned() < self.queues_from {
-            if record.transaction_type().is_consumable() {
-                self.check_queued(record);
+            if !self.derived.has_light_queues() {
+                if record.transaction_type().is_consumable() {
+                    self.check_queued(&Place::own(record));
+                }
+                return Ok(());
             }
+            let properties = DispatchProperties::for_dispatch(record.properties());
+            self.derived.places(record, &properties).for_each(|place| self.check_queued(&place));
             return Ok(());
         }
         let properties = DispatchProperties::for_dispatch(record.properties());
-        let taken = self.enqueue(record, &properties).and_then(|()| {
-            self.derived.enqueue_light(&mut self.recent, record, &properties, Numbers::Doubtful)
-        });
-        self.derived.skip_unplaceable(taken, record)
+        for place in self.derived.places(record, &properties) {
+            let entered = self.enter(&place, record, &properties);
+            self.derived.skip_unplaceable(entered, record)?;
+        }
+        Ok(())
     }
 
-    /// See whether a record that should be in its queue is.
-    fn check_queued(&mut self, record: &Record<'_>) {
-        let queue = self.recent.find(&self.derived.queues, record.topic(), record.queue_id());
-        if queue.is_none_or(|queue| queue.max_offset() <= record.queue_offset()) {
+    /// See whether what should be in a queue is.
+    fn check_queued(&mut self, place: &Place<'_>) {
+        let queue = self.recent.find(&self.derived.queues, place.topic, place.queue_id);
+        if queue.is_none_or(|queue| queue.max_offset() <= place.number) {
             let from = queue.map_or(0, |queue| queue.max_physical_offset().max(0));
-            self.lacking.note(QueueKey::of(record), from.cast_unsigned());
+            self.lacking.note(QueueKey::of(place), from.cast_unsigned());
         }
     }
 
-    fn enqueue(&mut self, record: &Record<'_>, properties: &DispatchProperties<'_>) -> Result<()> {
-        if self.lacking.has(record.topic(), record.queue_id()) {
+    fn enter(
+        &mut self,
+        place: &Place<'_>,
+        record: &Record<'_>,
+        properties: &DispatchProperties<'_>,
+    ) -> Result<()> {
+        if self.lacking.has(place) {
             return Ok(());
         }
         // A queue without units takes any number for its first.
-        let begins_at = match self.recent.find(&self.derived.queues, record.topic(), record.queue_id()) {
+        let begins_at = match self.recent.find(&self.derived.queues, place.topic, place.queue_id) {
             Some(queue) if queue.max_physical_offset() >= 0 => None,
             empty => Some(empty.map_or(0, ConsumeQueue::max_offset)),
         };
         let may_have_expired = self.log.min_offset() > 0 && self.queues_from == self.log.min_offset();
-        if begins_at.is_some_and(|begin| begin != record.queue_offset()) && !may_have_expired {
+        if begins_at.is_some_and(|begin| begin != place.number) && !may_have_expired {
             // What comes before may be in the part that is not scanned. Or damage gave a message to another queue.
-            self.lacking.note(QueueKey::of(record), 0);
+            self.lacking.note(QueueKey::of(place), 0);
             return Ok(());
         }
-        let taken = self.derived.enqueue(&mut self.recent, record, properties)?;
+        let taken = self.derived.enter(&mut self.recent, place, record, properties)?;
         match taken {
             Taken::Yes => {}
             Taken::Gap { .. } => {
-                let queue = self.derived.queues.get_or_create(record.topic(), record.queue_id())?;
-                self.lacking.note(QueueKey::of(record), queue.max_physical_offset().max(0).cast_unsigned());
+                let queue = self.derived.queues.get_or_create(place.topic, place.queue_id)?;
+                self.lacking.note(QueueKey::of(place), queue.max_physical_offset().max(0).cast_unsigned());
             }
             // One of two messages has a wrong number; only the messages around them can tell which.
             Taken::Conflict => {
-                self.derived.queues.get_or_create(record.topic(), record.queue_id())?.destroy()?;
-                self.lacking.note(QueueKey::of(record), 0);
+                self.derived.queues.get_or_create(place.topic, place.queue_id)?.destroy()?;
+                self.lacking.note(QueueKey::of(place), 0);
             }
         }
         Ok(())

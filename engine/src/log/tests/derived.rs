@@ -414,6 +414,10 @@ fn a_half_message_takes_no_place_in_the_light_queues_that_it_names() {
     let half =
         Draft { sys_flag: sys_flag::TRANSACTION_PREPARED, properties: &properties, ..draft("T", b"half") };
     store.put(&half, true).unwrap();
+    // The way the broker stores halves.
+    store
+        .put(&Draft { properties: &properties, ..draft("RMQ_SYS_TRANS_HALF_TOPIC", b"half") }, true)
+        .unwrap();
     put_with(&store, "T", &[("INNER_MULTI_DISPATCH", "%LMQ%a")]);
     assert_eq!(bodies(&store, "%LMQ%a"), [b"body"]);
     assert_eq!(store.derived.queues.get(b"%LMQ%a", 0).unwrap().max_offset(), 1);
@@ -481,6 +485,65 @@ fn light_queues_survive_a_restart_and_a_kill() {
         assert_eq!(bodies(&store, "%LMQ%a").len(), 10);
         put_with(&store, "T", &[("INNER_MULTI_DISPATCH", "%LMQ%a")]);
         assert_eq!(bodies(&store, "%LMQ%a").len(), 11);
+    }
+}
+
+#[test]
+fn a_light_queue_made_anew_keeps_its_messages_after_a_kill() {
+    for (written_out, new) in [(false, 1), (true, 1), (false, 3), (true, 3)] {
+        let dir = directory();
+        let store = open_with(dir.path(), multi);
+        let properties = text(&[("INNER_MULTI_DISPATCH", "%LMQ%a")]);
+        let to_light = |store: &Store, body: &[u8]| {
+            store.put(&Draft { properties: &properties, ..draft("T", body) }, true).unwrap();
+        };
+        for _ in 0..5 {
+            to_light(&store, b"old");
+        }
+        settle(&store);
+        assert!(store.delete_topic(b"%LMQ%a").unwrap());
+        for body in numbered(new) {
+            to_light(&store, &body);
+        }
+        settle(&store);
+        if written_out {
+            store.keeper.keep(true).unwrap();
+        }
+        let copy = killed(dir.path());
+        let store = open_with(copy.path(), multi);
+        assert_eq!(bodies(&store, "%LMQ%a"), numbered(new), "{written_out} {new}");
+        assert_eq!(bodies(&store, "T").len(), 5 + new);
+        to_light(&store, new.to_string().as_bytes());
+        assert_eq!(bodies(&store, "%LMQ%a"), numbered(new + 1), "{written_out} {new}");
+    }
+}
+
+#[test]
+fn a_queue_of_own_and_of_naming_messages_is_built_again_in_their_order() {
+    let dir = directory();
+    let store = open_with(dir.path(), multi);
+    let properties = text(&[("INNER_MULTI_DISPATCH", "V,%LMQ%a,V")]);
+    for (number, body) in numbered(9).iter().enumerate() {
+        if number % 3 == 1 {
+            store.put(&Draft { properties: &properties, ..draft("T", body) }, true).unwrap();
+        } else {
+            put(&store, "V", body);
+        }
+    }
+    assert_eq!(bodies(&store, "V"), numbered(9));
+    store.keeper.keep(true).unwrap();
+    let copy = killed(dir.path());
+    store.close().unwrap();
+    drop(store);
+    for root in [dir.path(), copy.path()] {
+        for lost in ["V", "%LMQ%a"] {
+            fs::remove_dir_all(root.join("consumequeue").join(lost)).unwrap();
+        }
+        let store = open_with(root, multi);
+        assert_eq!(bodies(&store, "V"), numbered(9));
+        assert_eq!(bodies(&store, "%LMQ%a"), [b"1", b"4", b"7"]);
+        let errors = notes(&store).into_iter().filter(|(level, _)| *level == Level::Error);
+        assert_eq!(errors.collect::<Vec<_>>(), []);
     }
 }
 
