@@ -177,8 +177,25 @@ class Broker:
             except OSError as error:
                 log.info("port %d, for clients with vipChannelEnabled, is not there: %s", port - 2, error)
 
+    def _warn_of_roles(self) -> None:
+        """Say what a role promises elsewhere and nobody keeps here."""
+        in_sync = max(
+            int(self.settings.given.get(key, "1")) for key in ("inSyncReplicas", "minInSyncReplicas")
+        )
+        if self.is_slave:
+            log.warning(
+                "this broker is a SLAVE, but nothing is copied from its master: it serves what its directory "
+                "holds. Run RocketMQ's broker as the slave until replication is served here"
+            )
+        elif self.settings.store.brokerRole == "SYNC_MASTER" or in_sync > 1:
+            log.warning(
+                "no slave can copy from this broker, so it acknowledges as an ASYNC_MASTER does: use "
+                "flushDiskType=SYNC_FLUSH for messages that have to outlive this machine's memory"
+            )
+
     async def _announce(self) -> None:
         """Register, and see to it that clients can reach what they are told."""
+        self._warn_of_roles()
         if trouble := await address.reachable(self.config.brokerIP1, self.config.listenPort):
             log.error(
                 "clients will be told %s, but it cannot be reached even from here (%s): set brokerIP1 to an "

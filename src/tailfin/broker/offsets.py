@@ -120,7 +120,12 @@ class ConsumerOffsets:
 
 def _order(
     content: ConsumerOffsetSerializeWrapper, file: ConfigFile[ConsumerOffsetSerializeWrapper]
-) -> tuple[tuple[int, int, int], int]:
-    """Return what to compare to see which of two files is newer; few commits alone make no new version."""
+) -> tuple[int, int, int]:
+    """Return what to compare to see which of two files is newer.
+
+    Not how often they changed: a Java broker with light queues counts from 0 with each start. As few commits
+    make no new version, the files' own times count as well.
+    """
     version = content.data_version or DataVersion()
-    return version.order(), file.path.stat().st_mtime_ns if file.path.exists() else 0
+    written = file.path.stat().st_mtime_ns if file.path.exists() else 0
+    return version.state_version, version.timestamp, written

@@ -67,22 +67,33 @@ class Registration:
         self._client = client
         self._texts = EntryTexts()
         self._servers: dict[str, _NameServer] = {}
+        self._said_goodbye = False
 
     async def run(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         """Register now and then for ever."""
         pause = max(FIRST_BEAT_S, self._broker.config.disappearTimeAfterStart / 1000)
         while True:
-            # A name server that starts after its brokers need not wait for their next turn.
-            troubled = any(server.troubled for server in self._servers.values())
-            await sleep(min(pause, TRY_AGAIN_S) if troubled else pause)
+            await self._pause(pause, sleep)
             await self.register(force=self._broker.config.forceRegister)
             pause = self._broker.config.registerNameServerPeriod / 1000
+
+    async def _pause(self, seconds: float, sleep: Callable[[float], Awaitable[None]]) -> None:
+        """Sleep, but try those again that missed something: one that starts late need not wait so long."""
+        while seconds > 0:
+            step = min(seconds, TRY_AGAIN_S)
+            await sleep(step)
+            seconds -= step
+            for server in self._servers.values():
+                if server.troubled:
+                    server.rounds.ask()
 
     async def register(self, *, force: bool = True) -> None:
         """Tell every name server all topics; without `force` only those that know another version.
 
         A name server that is slow or gone holds up nobody: it is told later.
         """
+        if self._said_goodbye:
+            return
         self._follow_config()
         for server in self._servers.values():
             server.beat, server.force = True, server.force or force
@@ -144,7 +155,8 @@ class Registration:
             log.error("name server %s cannot be told about this broker: %s", server.address, error)
 
     async def unregister(self) -> None:
-        """Say goodbye to every name server."""
+        """Say goodbye to every name server; none hears of this broker again."""
+        self._said_goodbye = True
         while self._servers:
             self._servers.popitem()[1].rounds.cancel()
         header = UnRegisterBrokerRequestHeader(**self._identity())

@@ -195,6 +195,8 @@ class Sends:
     ) -> tuple[Outcome, Draft]:
         broker = self._broker
         draft = self._retried(header, draft, request)
+        if draft.topic != header.topic:
+            await broker.topic_kept(draft.topic)
         if is_prepared(draft, delay_level(draft)):
             return await self._prepare(draft)
         stored = broker.waiting.placed(draft)

@@ -42,6 +42,13 @@ class Timers:
         self._version = DataVersion()
         self._counts: dict[str, TimerCount] = {}
         self._in_trouble = False
+        self.precision_ms = broker.settings.store.timer_precision()
+        """Of the wheel as it was opened: a changed setting waits for the next start."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a wheel; one that is turned on later is made with the next start."""
+        return self._engine is not None
 
     def load(self) -> None:
         """Open the wheel, unless timed messages are off or another broker's to deliver."""
@@ -57,7 +64,7 @@ class Timers:
             log=root / "timerlog",
             checkpoint=broker.config_folder / "timercheck",
             log_file_size=config.mappedFileSizeTimerLog,
-            precision=config.timer_precision(),
+            precision=self.precision_ms,
             roll_slots=config.timerRollWindowSlot,
             waiting={topic: count.count for topic, count in self._counts.items()},
             now=broker.clock.now_ms(),
@@ -89,7 +96,7 @@ class Timers:
             await self._broker.clock.sleep(pause)
 
     def _until_look(self) -> float:
-        precision = self._broker.settings.store.timer_precision() / 1000
+        precision = self.precision_ms / 1000
         return min(precision - self._broker.clock.now_ms() / 1000 % precision, LOOK_EVERY_S)
 
     async def _work(self, engine: Timer) -> bool:

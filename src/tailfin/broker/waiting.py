@@ -49,13 +49,16 @@ class Waiting:
         """Let the hot path do the same with usual messages; with a limit for each moment none is usual."""
         broker, store = self._broker, self._broker.settings.store
         unlimited = store.timerCongestNumEachSlot == NO_LIMIT
-        by_hot_path = broker.config.timerWheelEnable and unlimited and broker.clock.is_the_machines
+        by_hot_path = self._takes_timed() and unlimited and broker.clock.is_the_machines
         broker.hot.set_waiting(
             level_max=broker.schedule.level_max,
             broker=broker.config.brokerName,
-            timer_precision=store.timer_precision() if by_hot_path else None,
+            timer_precision=broker.timers.precision_ms if by_hot_path else None,
             timer_delay_max=store.timerMaxDelaySec * 1000,
         )
+
+    def _takes_timed(self) -> bool:
+        return self._broker.config.timerWheelEnable and self._broker.timers.is_open
 
     def placed(self, draft: Draft) -> Draft:
         """Return the message as it is to be stored.
@@ -72,10 +75,11 @@ class Waiting:
 
     def _timed(self, draft: Draft) -> Draft:
         settings = self._broker.settings
-        if not settings.broker.timerWheelEnable:
+        if not self._takes_timed():
+            since = "since its start" if settings.broker.timerWheelEnable else "timerWheelEnable=false"
             raise RemotingError(
                 ResponseCode.SYSTEM_ERROR,
-                "timed messages are off on this broker (timerWheelEnable=false): use a delay level",
+                f"timed messages are off on this broker ({since}): use a delay level",
             )
         now = self._broker.clock.now_ms()
         deliver = _deliver_ms(draft, now)
@@ -86,7 +90,7 @@ class Waiting:
         if deliver - now > settings.store.timerMaxDelaySec * 1000:
             asked, longest = (deliver - now) // 1000, settings.store.timerMaxDelaySec
             raise _illegal(f"it would wait for {asked} s, and timerMaxDelaySec allows {longest} s")
-        out = slot_of(deliver, settings.store.timer_precision())
+        out = slot_of(deliver, self._broker.timers.precision_ms)
         self._make_way(out)
         properties = {
             **draft.properties,

@@ -170,7 +170,7 @@ class BrokerSettings(ProcessSettings):
             except ValueError as error:
                 raise ConfigError(f"{path}: {error}") from None
             values["brokerConfigPath"] = str(Path(path).absolute())
-        return cls.of({**values, **settings})
+        return cls.of({**values, **cls.named(settings)})
 
     @classmethod
     def of(cls, values: Mapping[str, object]) -> Self:

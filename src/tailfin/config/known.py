@@ -110,6 +110,7 @@ persistConsumerOffsetIncrementally maxLiteSubscriptionCount enableLitePopLog max
 liteEventFullDispatchDelayTime liteEventFullDispatchDelayTimeForWildcardGroup liteLagLatencyCollectEnable
 liteLagLatencyMetricsEnable liteLagCountMetricsEnable liteLagLatencyTopK
 filterServerNums commercialEnable commercialTimerCount commercialTransCount commercialBigCount maxDelayTime
+checkTransactionMessageEnable
 """
 
 _SERVER = """
@@ -173,11 +174,13 @@ KNOWN = frozenset(
 
 _ANYBODY = "whoever reaches the port may do everything, so keep the port to hosts you trust"
 _PLAIN_FILES = "messages and queues are kept in RocketMQ's usual files of one broker"
+_OWN_ROLE = "no controller chooses among brokers, so brokerRole and brokerId say what this one is"
 UNSERVED = {
     "aclEnable": ("false", _ANYBODY),
     "authenticationEnabled": ("false", _ANYBODY),
     "authorizationEnabled": ("false", _ANYBODY),
     "storeType": ("default", _PLAIN_FILES),
     "enableDLegerCommitLog": ("false", _PLAIN_FILES),
+    "enableControllerMode": ("false", _OWN_ROLE),
 }
 """Such keys on which safety rests: the one value that is served, and what there is instead of others."""

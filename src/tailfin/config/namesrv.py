@@ -73,7 +73,7 @@ class NamesrvSettings(ProcessSettings):
             except ValueError as error:
                 raise ConfigError(f"{path}: {error}") from None
             values["configStorePath"] = str(Path(path).absolute())
-        return cls.of(values | settings)
+        return cls.of(values | cls.named(settings))
 
     @classmethod
     def of(cls, values: Mapping[str, object]) -> Self:

@@ -227,4 +227,5 @@ def unknown(key: str, names: Iterable[str]) -> str:
     folded = {name.lower(): name for name in [*KNOWN, *names] if abs(len(name) - len(key)) <= _NEAR_LENGTH}
     near = difflib.get_close_matches(key.lower(), folded, n=1)
     shown = key if len(key) <= _SHOWN_LENGTH else key[:_SHOWN_LENGTH] + "..."
-    return f"unknown setting {shown!r}" + (f"; did you mean {folded[near[0]]!r}?" if near else "")
+    advice = f"did you mean {folded[near[0]]!r}?" if near else "RocketMQ has none of that name, take it out"
+    return f"unknown setting {shown!r}; {advice}"

@@ -274,6 +274,17 @@ async def test_settings_are_shown_changed_and_kept_in_their_file(tmp_path: Path)
 
 
 @in_loop
+async def test_settings_that_cannot_be_kept_are_not_in_force(tmp_path: Path) -> None:
+    conf = tmp_path / "broker.conf"
+    conf.mkdir()
+    async with running(tmp_path / "data", brokerConfigPath=str(conf)) as (_, broker, talker):
+        refused = await talker.ask(Code.UPDATE_BROKER_CONFIG, body=b"maxMessageSize=100")
+        assert refused.code == ResponseCode.SYSTEM_ERROR
+        assert broker.settings.store.maxMessageSize == 4 << 20
+        assert (await talker.send("T", b"x" * 5000)).code == OK
+
+
+@in_loop
 async def test_black_list_and_file_know_a_setting_in_any_spelling(tmp_path: Path) -> None:
     conf = tmp_path / "broker.conf"
     conf.write_text("trace.on=true\nconfigBlackList=warm.mapedFileEnable\n")

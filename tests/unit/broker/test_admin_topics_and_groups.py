@@ -101,6 +101,7 @@ async def test_deleted_topic_takes_queues_and_offsets_along(tmp_path: Path) -> N
         assert "T" not in broker.topics
         assert "%RETRY%G_T" not in broker.topics
         assert broker.offsets.get("G", "T", 0) is None
+        assert b"T@G" not in (broker.config_folder / "consumerOffset.json").read_bytes()
         assert "T" not in broker.store.topics()
         assert (await talker.pull("T")).code == ResponseCode.TOPIC_NOT_EXIST
         system = await talker.ask(Code.DELETE_TOPIC_IN_BROKER, {"topic": "SELF_TEST_TOPIC"})
@@ -208,7 +209,20 @@ async def test_group_is_made_changed_listed_and_deleted(tmp_path: Path) -> None:
         assert (await talker.ask(Code.DELETE_SUBSCRIPTIONGROUP, gone)).code == OK
         assert "G" not in broker.groups
         assert broker.offsets.get("G", "T", 0) is None
+        assert b"T@G" not in (broker.config_folder / "consumerOffset.json").read_bytes()
         missing = await talker.ask(Code.GET_SUBSCRIPTIONGROUP_CONFIG, {"group": "G"})
         assert missing.code == ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST
         bad = await talker.ask(Code.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=b'{"groupName":"a b"}')
         assert bad.code == ResponseCode.INVALID_PARAMETER
+
+
+@in_loop
+async def test_group_that_is_forbidden_to_read_stays_so_after_a_kill(tmp_path: Path) -> None:
+    async with running(tmp_path) as (_, broker, talker):
+        body = SubscriptionGroupConfig(group_name="G").to_json()
+        assert (await talker.ask(Code.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=body)).code == OK
+        for readable in (False, True, False):
+            asked = {"group": "G", "topic": "T", "readable": str(readable).lower()}
+            assert (await talker.ask(Code.UPDATE_AND_GET_GROUP_FORBIDDEN, asked)).code == OK
+            kept = left_by_a_kill(broker.config_folder, tmp_path)[1]
+            assert kept.may_read("G", "T") is readable

@@ -74,4 +74,4 @@ def test_version_after_a_change_is_greater() -> None:
     before = DataVersion(counter=4, state_version=2, timestamp=1)
     after = following(before)
     assert (after.counter, after.state_version) == (5, 2)
-    assert after.order() > before.order()
+    assert after.timestamp > before.timestamp

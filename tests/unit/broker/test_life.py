@@ -306,3 +306,24 @@ async def test_stop_waits_for_a_file_that_is_being_written(
     await stopping
     assert set(together) == {1}
     assert "could not be written" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"brokerRole": "SLAVE", "brokerId": 1}, "nothing is copied from its master"),
+        ({"brokerRole": "SYNC_MASTER"}, "acknowledges as an ASYNC_MASTER does"),
+        ({"minInSyncReplicas": 2}, "acknowledges as an ASYNC_MASTER does"),
+        ({}, ""),
+    ],
+)
+@in_loop
+async def test_role_that_promises_copies_is_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, given: dict[str, object], said: str
+) -> None:
+    async with Broker(settings(tmp_path, **given)):
+        pass
+    warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    roles = [text for text in warnings if "SLAVE" in text or "slave" in text]
+    assert len(roles) == bool(said)
+    assert all(said in text for text in roles)

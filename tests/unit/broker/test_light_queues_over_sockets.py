@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tailfin.wire.bodies.common import DataVersion
 from tailfin.wire.bodies.groups import ConsumerOffsetSerializeWrapper
 from tailfin.wire.codes import Code, ResponseCode
 from tests.unit.broker.talking import OK, Talker, eventually, messages, running
@@ -90,6 +91,26 @@ async def test_turning_light_queues_on_or_off_costs_no_group_its_place(
         async with running(tmp_path, **settings) as (_, broker, _):
             assert broker.offsets.get("G", "T", 0) == committed - 1
             broker.offsets.commit("G", "T", 0, committed)
+
+
+@pytest.mark.parametrize("settings", [{}, LIGHT])
+@in_loop
+async def test_the_file_that_was_changed_last_is_read_however_often_the_other_was(
+    tmp_path: Path, settings: dict[str, object]
+) -> None:
+    # A Java broker with light queues counts from 0 again with each start.
+    async with running(tmp_path, **settings) as (_, broker, _):
+        folder = broker.config_folder
+    versions = {
+        "consumerOffset.json": (50_000, 1_600_000_000_000),
+        "lmqConsumerOffset.json": (12, 1_700_000_000_000),
+    }
+    for name, (counter, timestamp) in versions.items():
+        version = DataVersion(counter=counter, timestamp=timestamp)
+        table = ConsumerOffsetSerializeWrapper(offset_table={"T@G": {0: counter}}, data_version=version)
+        (folder / name).write_bytes(table.to_json())
+    async with running(tmp_path, **settings) as (_, broker, _):
+        assert broker.offsets.get("G", "T", 0) == 12
 
 
 @in_loop

@@ -114,7 +114,9 @@ async def test_broker_registers_again_and_again(tmp_path: Path) -> None:
         beating = asyncio.create_task(broker.registration.run(impatient))
         await until(lambda: len(listener.heard) >= begun + 2, "two more registrations")
         beating.cancel()
-    assert slept[:2] == [10, 30]
+    # In steps, between which those that missed something are tried again.
+    assert slept[:4] == [3, 3, 3, 1]
+    assert sum(slept) >= 10 + 30
 
 
 @pytest.mark.parametrize("single", [False, True])
@@ -154,6 +156,49 @@ async def test_name_server_that_missed_a_topic_is_told_all_of_them_next_time(tmp
 
 
 @in_loop
+async def test_name_server_in_trouble_is_tried_again_while_the_others_have_their_turns(
+    tmp_path: Path,
+) -> None:
+    async with (
+        listening() as (refusing, one),
+        listening() as (listener, other),
+        Broker(settings(tmp_path, namesrvAddr=f"{one};{other}")) as broker,
+    ):
+        refusing.refusals = 3
+        broker.topics.put([TopicConfig(topic_name="A")])
+        await broker.topics_settled()
+        turns: list[int] = []
+
+        async def noting(seconds: float) -> None:
+            turns.append(len(listener.heard))
+            await asyncio.sleep(0.01)
+
+        beating = asyncio.create_task(broker.registration.run(noting))
+        await until(lambda: refusing.refusals == 0 and len(refusing.heard) >= 5, "what it missed")
+        await until(lambda: len(turns) >= 6, "a turn")
+        beating.cancel()
+        everything = refusing.topics_told()[0] | {"A"}
+        assert refusing.topics_told()[1:5] == [{"A"}, everything, everything, everything]
+        # The first beginning, the change, and then its own turn after four steps of a pause.
+        assert turns[:5] == [2, 2, 2, 2, 3]
+
+
+@in_loop
+async def test_name_server_hears_nothing_after_the_goodbye(tmp_path: Path) -> None:
+    async with listening() as (deaf, one), listening() as (listener, other):
+        async with Broker(settings(tmp_path, namesrvAddr=f"{one};{other}")) as broker:
+            deaf.listens.clear()
+            leaving = asyncio.create_task(broker.registration.unregister())
+            await until(lambda: len(listener.heard) == 2, "the goodbye")
+            broker.topics.put([TopicConfig(topic_name="A")])
+            await broker.registration.register()
+            deaf.listens.set()
+            await leaving
+        codes = [request.code for request in listener.heard]
+    assert codes == [Code.REGISTER_BROKER, Code.UNREGISTER_BROKER, Code.UNREGISTER_BROKER]
+
+
+@in_loop
 async def test_name_server_that_hangs_holds_up_neither_others_nor_requests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,24 +220,16 @@ async def test_name_server_that_hangs_holds_up_neither_others_nor_requests(
 async def test_name_server_whose_name_cannot_be_is_forgotten_once_it_is_no_longer_configured(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    slept: list[float] = []
-
-    async def impatient(seconds: float) -> None:
-        slept.append(seconds)
-        await asyncio.sleep(0.01)
-
     async with contextlib.AsyncExitStack() as stack:
         listener, address = await stack.enter_async_context(listening())
         given = settings(tmp_path, namesrvAddr=f"ns..a:9876;{address}")
         broker = await stack.enter_async_context(Broker(given))
-        beating = asyncio.create_task(broker.registration.run(impatient))
+        beating = asyncio.create_task(broker.registration.run(lambda _: asyncio.sleep(0.001)))
         await until(lambda: len(listener.heard) >= 3, "registrations")
         await broker.apply(broker.settings.changed({"namesrvAddr": address}))
         heard = len(listener.heard)
         await until(lambda: len(listener.heard) >= heard + 3, "registrations with the other one alone")
         beating.cancel()
-    assert slept[0] == beats.TRY_AGAIN_S
-    assert slept[-1] == 30
     (said,) = [record.message for record in caplog.records if "ns..a" in record.message]
     assert "cannot connect to ns..a:9876: " in said
 

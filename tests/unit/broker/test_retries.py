@@ -10,7 +10,7 @@ from tailfin.wire.bodies.common import MessageQueue
 from tailfin.wire.bodies.groups import SubscriptionGroupConfig
 from tailfin.wire.bodies.topics import Perm, TopicConfig
 from tailfin.wire.codes import Code, ResponseCode
-from tests.unit.broker.talking import OK, eventually, running
+from tests.unit.broker.talking import OK, eventually, left_by_a_kill, running
 from tests.unit.loops import in_loop
 
 FAST = {"messageDelayLevel": "1s 1s 1s 1s"}
@@ -90,6 +90,7 @@ async def test_send_to_the_retry_topic_beyond_the_limit_becomes_a_dead_letter(tm
         assert kept.code == OK
         dead = await talker.send("%RETRY%G", b"enough", reconsume_times=2, max_reconsume_times=1)
         assert dead.code == OK
+        assert "%DLQ%G" in left_by_a_kill(broker.config_folder, tmp_path)[0]
 
         async def stored() -> bool:
             store = broker.store

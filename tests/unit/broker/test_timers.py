@@ -102,6 +102,40 @@ async def test_a_time_that_cannot_be_is_refused_with_a_sentence(
 
 
 @in_loop
+async def test_timed_messages_that_are_turned_on_while_it_runs_are_taken_after_the_next_start(
+    tmp_path: Path,
+) -> None:
+    asked = {"TIMER_DELAY_MS": "9000"}
+    async with running(tmp_path, timerWheelEnable=False) as (_, broker, talker):
+        assert (await talker.send("T")).code == OK
+        assert (await talker.ask(Code.UPDATE_BROKER_CONFIG, body=b"timerWheelEnable=true")).code == OK
+        for _ in range(2):
+            refused = await talker.send("T", properties=asked)
+            assert refused.code == ResponseCode.SYSTEM_ERROR
+            assert "timed messages are off on this broker (since its start)" in (refused.remark or "")
+        assert broker.store.max_offset("rmq_sys_wheel_timer", 0) == 0
+    async with running(tmp_path, timerWheelEnable=True) as (_, broker, talker):
+        assert (await talker.send("T", properties=asked)).code == OK
+
+
+@in_loop
+async def test_a_changed_precision_waits_for_the_next_start(tmp_path: Path) -> None:
+    async with running(tmp_path, **FINE) as (_, broker, talker):
+        assert (await talker.ask(Code.UPDATE_BROKER_CONFIG, body=b"timerPrecisionMs=1000")).code == OK
+        deliver = (now_ms() + 60_000) // 1000 * 1000 + 700
+        asked = {"TIMER_DELIVER_MS": str(deliver)}
+        for _ in range(2):  # the first one makes the topic, by way of Python
+            assert (await talker.send("T", properties=asked)).code == OK
+
+        async def stored() -> bool:
+            return broker.store.max_offset("rmq_sys_wheel_timer", 0) == 2
+
+        await eventually(stored)
+        waiting = broker.store.read("rmq_sys_wheel_timer", 0, 0)
+        assert [int(message.properties["TIMER_OUT_MS"]) for message in waiting] == [deliver - 100] * 2
+
+
+@in_loop
 async def test_a_delay_level_wins_over_a_time(tmp_path: Path) -> None:
     async with running(tmp_path, messageDelayLevel="1s") as (_, broker, talker):
         await talker.send("T", properties={"DELAY": "1", "TIMER_DELAY_MS": "100"})

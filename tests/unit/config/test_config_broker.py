@@ -5,6 +5,7 @@ import pytest
 
 from tailfin.config import BrokerSettings, ConfigError, ServerConfig
 from tailfin.config.broker import BrokerConfig
+from tailfin.config.namesrv import NamesrvSettings
 
 SAMPLE = """\
 brokerClusterName = DefaultCluster
@@ -73,9 +74,26 @@ def test_keywords_win_over_the_file(tmp_path: Path) -> None:
     assert BrokerSettings.load(path, listenPort=2).broker.listenPort == 2
 
 
+def test_keywords_win_over_the_file_however_a_key_is_spelt(tmp_path: Path) -> None:
+    path = tmp_path / "broker.conf"
+    path.write_text("tls.server.mode=permissive\nmapedFileSizeCommitLog=1048576\n")
+    given = {"tls.server.mode": "enforcing", "mapedFileSizeCommitLog": 2097152}
+    settings = BrokerSettings.load(path, **given)
+    assert (settings.server.tlsServerMode, settings.store.mappedFileSizeCommitLog) == ("enforcing", 2097152)
+    path.write_text("tls.server.mode=permissive\n")
+    assert NamesrvSettings.load(path, **{"tls.server.mode": "enforcing"}).server.tlsServerMode == "enforcing"
+
+
 def test_unknown_key_is_an_error_with_the_nearest_name() -> None:
     with pytest.raises(ConfigError, match="did you mean 'autoCreateTopicEnable'"):
         BrokerSettings.of({"autoCreateTopicEnabled": "true"})
+
+
+def test_key_like_no_other_is_an_error_that_says_what_to_do() -> None:
+    with pytest.raises(
+        ConfigError, match="unknown setting 'zzzzzz'; RocketMQ has none of that name, take it out"
+    ):
+        BrokerSettings.of({"zzzzzz": "true"})
 
 
 def test_key_without_effect_is_accepted_and_said_once(
@@ -98,6 +116,7 @@ def test_key_without_effect_is_accepted_and_said_once(
         ("authorizationEnabled", "true", "False"),
         ("storeType", "defaultRocksDB", "default"),
         ("enableDLegerCommitLog", "true", "false"),
+        ("enableControllerMode", "true", "false"),
         ("acl.enable", "true", "false"),
     ],
 )

@@ -148,15 +148,6 @@ def test_a_broken_body_is_refused_with_the_place(cls: type[Body], text: str, rea
     assert cls.__name__ in caught.value.remark
 
 
-def test_a_newer_data_version_has_more_states_then_changes_then_time() -> None:
-    versions = [
-        DataVersion(timestamp=9),
-        DataVersion(counter=1, timestamp=1),
-        DataVersion(state_version=1),
-    ]
-    assert sorted(versions, key=DataVersion.order) == versions
-
-
 PUBLISHED = bytes.fromhex(
     "78da636060b0a8564ace2fcd2b492d52b232d0512a2e492c490d4b2d2acecccf030b9464e6a60205730b94ac0ccd0d10a096818181"
     "11884543142c80d04c21d8d3cfddc7353ec4d15da11a24c9141d0b2419004f1c1815"

@@ -68,6 +68,7 @@ class GroupAdmin:
         self._broker.groups.delete(header.group_name)
         if header.clean_offset:
             self._broker.offsets.drop(group=header.group_name)
+            await self._broker.offsets.persist_if_changed()
         await self._broker.groups_settled()
         self._broker.counting.stats.forget(group=header.group_name)
         log.info("subscription group %s deleted by %s", header.group_name, request.peer)
@@ -103,12 +104,13 @@ class GroupAdmin:
         return Response(body=group.to_json())
 
     @handles(Code.UPDATE_AND_GET_GROUP_FORBIDDEN)
-    def forbid(self, request: Request) -> Response:
+    async def forbid(self, request: Request) -> Response:
         """Allow or forbid a group to read a topic; without a word on it, tell how it is."""
         header = UpdateGroupForbiddenRequestHeader.decode(request.fields)
         if header.readable is not None:
             self._broker.groups.set_readable(header.group, header.topic, header.readable)
             self._broker.retell_subscription(header.group, header.topic)
+            await self._broker.groups_settled()
         readable = self._broker.groups.may_read(header.group, header.topic)
         body = GroupForbidden(group=header.group, topic=header.topic, readable=readable)
         return Response(body=body.to_json())

@@ -70,10 +70,11 @@ class NodeAdmin:
             settings = self._broker.settings.changed(changes)
         except ConfigError as error:
             raise RemotingError(ResponseCode.INVALID_PARAMETER, str(error)) from None
-        await self._broker.apply(settings)
-        self._version = following(self._version)
+        # Written first: what cannot be kept must not be in force until the next start only.
         if path := settings.broker.brokerConfigPath:
             await self._kept.keep(Path(path), changes)
+        await self._broker.apply(self._broker.settings.changed(changes))
+        self._version = following(self._version)
         log.info("settings changed by %s: %s", request.peer, ", ".join(sorted(changes)))
         return Response()
 

@@ -1,5 +1,6 @@
 """How far groups are: progress, resets, copies of offsets."""
 
+import asyncio
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -58,7 +59,7 @@ class Progress:
         return Response(body=self._progress(header.consumer_group, topics).to_json())
 
     @handles(Code.GET_BROKER_CONSUME_STATS)
-    def of_all(self, request: Request) -> Response:
+    async def of_all(self, request: Request) -> Response:
         """Return the progress of every group."""
         ordered_only = GetConsumeStatsInBrokerHeader.decode(request.fields).is_order
         found: list[dict[str, list[ConsumeStats]]] = []
@@ -70,6 +71,7 @@ class Progress:
             each = [self._progress(name, [topic]) for topic in topics]
             if each := [stats for stats in each if stats.offset_table]:
                 found.append({name: each})
+            await asyncio.sleep(0)  # each queue is a look into the log, and there may be thousands
         wrappers = [
             wrapper
             for table in found

@@ -124,6 +124,8 @@ class TopicAdmin:
                 ResponseCode.INVALID_PARAMETER, f"The topic[{name}] is conflict with system topic."
             )
         await self._delete(self._with_pop_retry_topics(name))
+        # A topic made again under that name must not be read from where the old one was left.
+        await self._broker.offsets.persist_if_changed()
         await self._broker.topics_settled()
         log.info("topic %s deleted by %s", name, request.peer)
         return Response()

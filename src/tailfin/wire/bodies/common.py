@@ -20,10 +20,6 @@ class DataVersion(Body):
     state_version: int = 0
     timestamp: int = 0
 
-    def order(self) -> tuple[int, int, int]:
-        """Return what to compare to see which of two is newer."""
-        return self.state_version, self.counter, self.timestamp
-
 
 @body
 class KVTable(Body):
