@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from tailfin.broker import names
+from tailfin.broker import limits, names
 from tailfin.broker.config_file import first_version, following
 from tailfin.broker.saved_table import SavedTable
 from tailfin.config.broker import BrokerConfig
@@ -72,7 +72,7 @@ class GroupTable:
             {**content.subscription_group_table, **content.forbidden_table} if names is None else names
         ):
             if group := content.subscription_group_table.get(name):
-                self._groups[name] = replace(group, group_name=name)
+                self._groups[name] = limits.mended_group(replace(group, group_name=name))
             else:
                 self._groups.pop(name, None)
             if topics := content.forbidden_table.get(name):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from tailfin.broker import names
+from tailfin.broker import limits, names
 from tailfin.broker.attributes import changed_attributes
 from tailfin.broker.config_file import first_version, following
 from tailfin.broker.saved_table import SavedTable
@@ -71,7 +71,7 @@ class TopicTable:
         """Take topics from the file, all or some of them, and tell nobody."""
         for name in content.topic_config_table if names is None else names:
             if topic := content.topic_config_table.get(name):
-                self._topics[name] = replace(topic, topic_name=name)
+                self._topics[name] = limits.mended_topic(replace(topic, topic_name=name))
             else:
                 self._topics.pop(name, None)
 

@@ -83,10 +83,11 @@ async def test_several_topics_are_made_together_or_not_at_all(tmp_path: Path) ->
         topic = broker.topics.get("A")
         assert topic is not None
         assert topic.attributes == {"message.type": "FIFO"}
-        bad = {"topicConfigList": [{"topicName": "B"}, {"topicName": "no good"}]}
-        refused = await talker.ask(Code.UPDATE_AND_CREATE_TOPIC_LIST, body=fastjson.dumps(bad))
-        assert refused.code == ResponseCode.INVALID_PARAMETER
-        assert "B" not in broker.topics
+        for other in ({"topicName": "no good"}, {"topicName": "C", "topicSysFlag": 3 * 10**9}):
+            bad = {"topicConfigList": [{"topicName": "B"}, other]}
+            refused = await talker.ask(Code.UPDATE_AND_CREATE_TOPIC_LIST, body=fastjson.dumps(bad))
+            assert refused.code == ResponseCode.INVALID_PARAMETER
+            assert "B" not in broker.topics
 
 
 @in_loop
@@ -214,6 +215,31 @@ async def test_group_is_made_changed_listed_and_deleted(tmp_path: Path) -> None:
         assert missing.code == ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST
         bad = await talker.ask(Code.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=b'{"groupName":"a b"}')
         assert bad.code == ResponseCode.INVALID_PARAMETER
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("groupSysFlag", 3 * 10**9),
+        ("groupSysFlag", -3 * 10**9),
+        ("retryMaxTimes", 3 * 10**9),
+        ("consumeTimeoutMinute", 3 * 10**9),
+        ("retryQueueNums", 2 * 10**9),
+        ("retryQueueNums", -1),
+    ],
+)
+@in_loop
+async def test_group_with_a_number_that_cannot_be_is_refused(tmp_path: Path, key: str, value: int) -> None:
+    async with running(tmp_path) as (_, broker, talker):
+        bad = {"groupName": "G", key: value}
+        one = await talker.ask(Code.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=fastjson.dumps(bad))
+        several = {"groupConfigList": [{"groupName": "H"}, bad]}
+        code = Code.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST
+        for refused in (one, await talker.ask(code, body=fastjson.dumps(several))):
+            assert refused.code == ResponseCode.INVALID_PARAMETER
+            assert f"{key} of group G must be from " in (refused.remark or "")
+        assert "G" not in broker.groups
+        assert "H" not in broker.groups
 
 
 @in_loop

@@ -17,6 +17,8 @@ from tailfin.config.namesrv import NamesrvSettings
 from tailfin.namesrv import NameServer
 from tailfin.remoting import Client
 from tailfin.wire import fastjson, version
+from tailfin.wire.bodies.groups import SubscriptionGroupConfig
+from tailfin.wire.bodies.topics import TopicConfig
 from tailfin.wire.codes import Code, ResponseCode
 from tailfin.wire.error import RemotingError
 from tailfin.wire.frame import Frame
@@ -128,6 +130,23 @@ async def test_damaged_topics_file_stops_the_start_and_is_named(tmp_path: Path) 
     (folder / "topics.json").unlink()
     async with Broker(settings(tmp_path)):
         pass
+
+
+@in_loop
+async def test_numbers_in_a_file_that_cannot_be_do_not_stop_the_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "config"
+    folder.mkdir()
+    topic = {"topicName": "T", "readQueueNums": 3, "topicSysFlag": 3 * 10**9}
+    (folder / "topics.json").write_bytes(fastjson.dumps({"topicConfigTable": {"T": topic}}))
+    group = {"groupName": "G", "retryMaxTimes": 3, "groupSysFlag": 3 * 10**9}
+    (folder / "subscriptionGroup.json").write_bytes(fastjson.dumps({"subscriptionGroupTable": {"G": group}}))
+    async with Broker(settings(tmp_path)) as broker:
+        assert broker.topics.get("T") == TopicConfig(topic_name="T", read_queue_nums=3)
+        assert broker.groups.get("G") == SubscriptionGroupConfig(group_name="G", retry_max_times=3)
+    assert "topicSysFlag of topic T is 3000000000" in caplog.text
+    assert "groupSysFlag of group G is 3000000000" in caplog.text
 
 
 @in_loop

@@ -3,7 +3,7 @@
 import logging
 from typing import TYPE_CHECKING
 
-from tailfin.broker import names
+from tailfin.broker import limits, names
 from tailfin.remoting import Request, Response, handles
 from tailfin.wire.bodies.common import TopicList
 from tailfin.wire.bodies.groups import (
@@ -58,7 +58,7 @@ class GroupAdmin:
         return Response()
 
     def _check(self, group: SubscriptionGroupConfig) -> None:
-        if trouble := names.group_trouble(group.group_name or ""):
+        if trouble := names.group_trouble(group.group_name or "") or limits.group_trouble(group):
             raise RemotingError(ResponseCode.INVALID_PARAMETER, trouble)
 
     @handles(Code.DELETE_SUBSCRIPTIONGROUP)

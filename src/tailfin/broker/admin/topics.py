@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tailfin.broker import names
+from tailfin.broker import limits, names
 from tailfin.off_loop import to_its_end
 from tailfin.remoting import Request, Response, handles
 from tailfin.rounds import Rounds
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from tailfin.broker.app import Broker
 
 log = logging.getLogger("tailfin.broker")
-
-QUEUES_MAX = 1 << 16
 
 
 class TopicAdmin:
@@ -102,16 +100,8 @@ class TopicAdmin:
             raise RemotingError(
                 ResponseCode.INVALID_PARAMETER, f"The topic[{name}] is conflict with system topic."
             )
-        for what, count in (("read", topic.read_queue_nums), ("write", topic.write_queue_nums)):
-            if not 0 <= count <= QUEUES_MAX:
-                raise RemotingError(
-                    ResponseCode.INVALID_PARAMETER,
-                    f"{what}QueueNums of topic {name} must be from 0 to {QUEUES_MAX}, not {count}",
-                )
-        if not 0 <= topic.perm <= 15:
-            raise RemotingError(
-                ResponseCode.INVALID_PARAMETER, f"perm of topic {name} must be 2, 4, 6 or 7, not {topic.perm}"
-            )
+        if trouble := limits.topic_trouble(topic):
+            raise RemotingError(ResponseCode.INVALID_PARAMETER, trouble)
 
     @handles(Code.DELETE_TOPIC_IN_BROKER)
     async def delete(self, request: Request) -> Response:
