@@ -9,6 +9,8 @@ import random
 import socket
 from pathlib import Path
 
+from tailfin.config.setting import ConfigError
+
 log = logging.getLogger("tailfin.broker")
 
 TRY_WITHIN_S = 2.0
@@ -32,6 +34,24 @@ def local_address(towards: str | None = None) -> str:
     return "127.0.0.1"
 
 
+def resolved(host: str) -> str:
+    """Return the IP address of brokerIP1, which may be a name, as records hold it: IPv6 in brackets.
+
+    Raises:
+        ConfigError: nobody knows an address of that name.
+    """
+    try:
+        found = socket.getaddrinfo(host.strip("[]"), None, type=socket.SOCK_STREAM)
+    except (OSError, ValueError) as error:  # a name that no DNS can hold is a ValueError
+        raise ConfigError(
+            f"brokerIP1={host} is no address of this host, and no name that can be resolved: {error}"
+        ) from None
+    # A name may have addresses of both kinds; every client can make use of IPv4.
+    family, *_, place = min(found, key=lambda each: each[0] != socket.AF_INET)
+    ip = str(place[0]).partition("%")[0]
+    return f"[{ip}]" if family == socket.AF_INET6 else ip
+
+
 def free_port(host: str) -> int:
     """Return a port that nobody listens on now, and that nobody is given who asks the system for any."""
     for port in random.sample(OWN_PORTS, PORT_TRIES):
@@ -45,7 +65,7 @@ async def reachable(host: str, port: int) -> str | None:
     """Try to connect; return what is wrong, None when nothing is."""
     try:
         async with asyncio.timeout(TRY_WITHIN_S):
-            _, writer = await asyncio.open_connection(host, port)
+            _, writer = await asyncio.open_connection(host.strip("[]"), port)
     except TimeoutError:
         return f"nothing answers at {host}:{port}"
     except OSError as error:

@@ -89,7 +89,7 @@ class Broker:
 
     async def start(self) -> None:
         """Open the store, load what is known, serve, then tell the name servers."""
-        self._settle_address()
+        await self._settle_address()
         self.store = await asyncio.to_thread(
             Store, self.settings.store.paths()["storePathRootDir"], self.settings.store
         )
@@ -103,13 +103,14 @@ class Broker:
             raise
         log.info("%s", self.boot_line())
 
-    def _settle_address(self) -> None:
-        """Decide what clients are told before the store writes it into records."""
+    async def _settle_address(self) -> None:
+        """Decide what clients are told and, as an IP address, what the store writes into records."""
         config = self.config
         port = config.listenPort or address.free_port(self.settings.server.bindAddress)
         ip = config.brokerIP1 or address.local_address()
+        store_ip = await asyncio.to_thread(address.resolved, ip)
         config = replace(config, brokerIP1=ip, brokerIP2=config.brokerIP2 or ip, listenPort=port)
-        store = self.settings.store.changed(storeHost=f"{ip}:{port}")
+        store = self.settings.store.changed(storeHost=f"{store_ip}:{port}")
         # As if they had been given, so that they are still there after a change of other settings.
         settled = {key: str(getattr(config, key)) for key in ("brokerIP1", "brokerIP2", "listenPort")}
         given = {**self.settings.given, **settled, "storeHost": store.storeHost}

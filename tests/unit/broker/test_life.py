@@ -14,6 +14,7 @@ from tailfin.broker.config_file import ConfigFileDamaged
 from tailfin.cluster import SMALL_FILES, Node
 from tailfin.config import BrokerSettings, files
 from tailfin.config.namesrv import NamesrvSettings
+from tailfin.config.setting import ConfigError
 from tailfin.namesrv import NameServer
 from tailfin.remoting import Client
 from tailfin.wire import fastjson, version
@@ -166,6 +167,32 @@ async def test_address_that_nobody_can_reach_is_said(
             pass
     assert "clients will be told 127.9.9.9" in caplog.text
     assert "brokerIP1" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("given", "in_records"), [("localhost", "127.0.0.1"), ("::1", "[::1]"), ("[::1]", "[::1]")]
+)
+@in_loop
+async def test_name_is_told_as_it_was_given_and_its_address_stands_in_records(
+    tmp_path: Path, given: str, in_records: str
+) -> None:
+    async with Broker(settings(tmp_path, brokerIP1=given)) as broker:
+        port = broker.config.listenPort
+        assert broker.address == f"{given}:{port}"
+        talker = Talker(f"127.0.0.1:{port}")
+        assert (await talker.send("T")).code == OK
+        (message,) = await talker.read("T", 1)
+        assert message.store_host == f"{in_records}:{port}"
+        await talker.client.stop()
+
+
+@pytest.mark.parametrize("name", ["a..b", "no-such-host.invalid", "x" * 64 + ".example"])
+@in_loop
+async def test_address_that_cannot_be_resolved_is_a_mistake_in_the_settings(
+    tmp_path: Path, name: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"brokerIP1={name} is no address"):
+        await Broker(settings(tmp_path, brokerIP1=name)).start()
 
 
 @pytest.mark.shows("BK-03", "U-04")
