@@ -126,8 +126,12 @@ class Queries:
         if at < 0 or at >= store.max_offset(topic, queue_id):
             return None
         units = store.queue_units(topic, queue_id, at, 1)
+        return self.store_time_at(units[0][0]) if units else None
+
+    def store_time_at(self, physical_offset: int) -> int | None:
+        """Return when the message at a place in the log was stored, None when none can be read there."""
         try:
-            message = store.message_at(units[0][0]) if units else None
+            message = self._broker.store.message_at(physical_offset)
         except StoreDamaged:
             return None
         return message.store_timestamp if message else None

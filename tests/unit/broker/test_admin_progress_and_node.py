@@ -214,6 +214,18 @@ async def test_figures_of_the_broker(tmp_path: Path) -> None:
 
 
 @in_loop
+async def test_figures_are_told_though_the_first_message_is_damaged(tmp_path: Path) -> None:
+    async with running(tmp_path) as (_, _, talker):
+        await talker.send("T", b"the first body")
+        with (tmp_path / "broker-a" / "commitlog" / f"{0:020}").open("r+b") as log:
+            log.seek(log.read(4096).index(b"the first body"))
+            log.write(b"THE")
+        found = await talker.ask(Code.GET_BROKER_RUNTIME_INFO)
+        assert found.code == OK
+        assert KVTable.from_json(found.body).table["earliestMessageTimeStamp"] == "-1"
+
+
+@in_loop
 async def test_totals_count_reads_and_leave_system_topics_out(tmp_path: Path) -> None:
     async with running(tmp_path) as (_, broker, talker):
         await consumed(talker)

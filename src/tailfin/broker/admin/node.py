@@ -125,7 +125,7 @@ class NodeAdmin:
         store = self._broker.store
         stats, disk = store.stats(), disk_use(store.config)
         unflushed = store.max_physical_offset - store.flushed_offset
-        first = store.message_at(store.min_physical_offset)
+        earliest = self._broker.queries.store_time_at(store.min_physical_offset)
         slowest = stats["slowest_put_ms"]
         table = {
             "commitLogMinOffset": store.min_physical_offset,
@@ -135,7 +135,7 @@ class NodeAdmin:
             "commitLogDirCapacity": self._capacity(),
             "dispatchBehindBytes": stats["dispatch_behind"],
             "dispatchMaxBuffer": 0,
-            "earliestMessageTimeStamp": first.store_timestamp if first else -1,
+            "earliestMessageTimeStamp": -1 if earliest is None else earliest,
             "pageCacheLockTimeMills": stats["lock_held_ms"] if stats["lock_held_ms"] < 10_000_000 else 0,
             "putMessageEntireTimeMax": slowest,
             "putMessageDistributeTime": latency.distribution(stats["put_times"]),
