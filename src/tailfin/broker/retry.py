@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tailfin.broker.app import Broker
     from tailfin.message import Message
     from tailfin.wire.bodies.groups import SubscriptionGroupConfig
+    from tailfin.wire.bodies.topics import TopicConfig
 
 DLQ_QUEUES = 1
 FIRST_RETRY_LEVEL = 3
@@ -92,7 +93,7 @@ class Retry:
         draft = Draft.again(
             message,
             topic=names.retry_topic(header.group),
-            queue_id=random.randrange(group.retry_queue_nums),
+            queue_id=_any_queue(topic, group),
             properties=properties,
             reconsume_times=message.reconsume_times + 1,
         )
@@ -108,3 +109,8 @@ class Retry:
         self._broker.topics.create_for_group(topic, DLQ_QUEUES)
         self._broker.counting.count("DLQ_PUT_NUMS", f"{topic}@{group}")
         return replace(draft, topic=topic, queue_id=0, properties={**draft.properties, DELAY: level})
+
+
+def _any_queue(topic: "TopicConfig", group: "SubscriptionGroupConfig") -> int:
+    """Choose a queue that the group's members read, whatever the group's settings were when it was made."""
+    return random.randrange(max(min(group.retry_queue_nums, topic.read_queue_nums), 1))

@@ -165,6 +165,14 @@ class TopicTable:
         self.put([topic])
         return topic
 
+    def widen(self, name: str, queues: int) -> bool:
+        """Give a topic at least so many queues; false when there is nothing to do."""
+        topic = self._topics.get(name)
+        if topic is None:
+            return False
+        read, write = max(topic.read_queue_nums, queues), max(topic.write_queue_nums, queues)
+        return bool(self.put([replace(topic, read_queue_nums=read, write_queue_nums=write)]))
+
     @contextlib.contextmanager
     def held_back(self, name: str) -> Iterator[None]:
         """Let nobody make a topic whose queues are removed: what is sent to it meanwhile would go too."""

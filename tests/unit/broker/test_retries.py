@@ -1,5 +1,6 @@
 """Messages handed back by a consumer: again after a while, and in the end a dead letter."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -162,6 +163,26 @@ async def test_group_s_limit_holds_unless_the_request_has_its_own(
         counters = broker.counting.counters()
         assert counters["SNDBCK_PUT_NUMS"] == {"T@G": 1}
         assert ("SNDBCK2DLQ_TIMES" in counters) is dead
+
+
+@in_loop
+async def test_retry_topic_grows_with_its_group_and_no_retry_goes_where_nobody_reads(tmp_path: Path) -> None:
+    async with running(tmp_path) as (_, broker, talker):
+        await talker.beat(topics={"T": "*"})
+        group = SubscriptionGroupConfig(group_name="G", retry_queue_nums=4)
+        assert (await talker.ask(Code.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=group.to_json())).code == OK
+        wide = broker.topics.get("%RETRY%G")
+        assert wide is not None
+        assert (wide.read_queue_nums, wide.write_queue_nums) == (4, 4)
+        kept = left_by_a_kill(broker.config_folder, tmp_path)[0].get("%RETRY%G")
+        assert kept == wide
+        broker.topics.put([replace(wide, read_queue_nums=2)])
+        await talker.send("T", b"hard")
+        for _ in range(40):
+            back = {"offset": 0, "group": "G", "delayLevel": 18, "originTopic": "T"}
+            assert (await talker.ask(Code.CONSUMER_SEND_MSG_BACK, back)).code == OK
+        waiting = await talker.read("SCHEDULE_TOPIC_XXXX", 32, queue_id=17)
+        assert {message.get_property("REAL_QID") for message in waiting} == {"0", "1"}
 
 
 @in_loop

@@ -4,6 +4,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from tailfin.broker import limits, names
+from tailfin.broker.groups import name_of
 from tailfin.remoting import Request, Response, handles
 from tailfin.wire.bodies.common import TopicList
 from tailfin.wire.bodies.groups import (
@@ -42,8 +43,7 @@ class GroupAdmin:
         """Make or change one group."""
         group = SubscriptionGroupConfig.from_json(request.body)
         self._check(group)
-        self._broker.groups.put([group])
-        await self._broker.groups_settled()
+        await self._put([group])
         log.info("subscription group %s made or changed by %s", group.group_name, request.peer)
         return Response()
 
@@ -53,13 +53,23 @@ class GroupAdmin:
         groups = SubscriptionGroupList.from_json(request.body).group_config_list
         for group in groups:
             self._check(group)
-        self._broker.groups.put(groups)
-        await self._broker.groups_settled()
+        await self._put(groups)
         return Response()
 
     def _check(self, group: SubscriptionGroupConfig) -> None:
         if trouble := names.group_trouble(group.group_name or "") or limits.group_trouble(group):
             raise RemotingError(ResponseCode.INVALID_PARAMETER, trouble)
+
+    async def _put(self, groups: list[SubscriptionGroupConfig]) -> None:
+        broker = self._broker
+        broker.groups.put(groups)
+        # A retry topic that is there already was made for the settings before.
+        widened = [
+            broker.topics.widen(names.retry_topic(name_of(group)), group.retry_queue_nums) for group in groups
+        ]
+        await broker.groups_settled()
+        if any(widened):
+            await broker.topics_settled()
 
     @handles(Code.DELETE_SUBSCRIPTIONGROUP)
     async def delete(self, request: Request) -> Response:
