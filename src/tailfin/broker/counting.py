@@ -75,6 +75,10 @@ class Counting:
         self.recent.add(totals)
         self.days.turn(totals)
 
+    def forget(self, *, topic: str | None = None, group: str | None = None) -> None:
+        """Let nothing be told any more of a topic or a group that was deleted."""
+        self.stats.forget(self.counters(), topic=topic, group=group)
+
     @property
     def _cluster(self) -> str:
         return self._broker.config.brokerClusterName

@@ -32,11 +32,11 @@ class History:
     hour: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=HOUR_SAMPLES))
     day: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=DAY_SAMPLES))
 
-    def add(self, now: float, total: int, began: float) -> None:
-        """Take a sample; a counter seen for the first time stood at 0 when the sampling began."""
+    def add(self, now: float, total: int, began: float, first: int = 0) -> None:
+        """Take a sample; a counter seen for the first time stood at `first` when the sampling began."""
         for samples, every in ((self.minute, 0.0), (self.hour, HOUR_EVERY_S), (self.day, DAY_EVERY_S)):
             if not samples:
-                samples.append((began, 0))
+                samples.append((began, first))
             if now - samples[-1][0] >= every:
                 samples.append((now, total))
 
@@ -47,6 +47,8 @@ class Stats:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._histories: dict[str, dict[str, History]] = {}
+        self._forgotten: dict[tuple[str, str], int] = {}
+        """Totals that counters of deleted topics and groups had: the engine counts on from there."""
         self._last_sample = clock()
 
     def sample(self, counters: Mapping[str, Mapping[str, int]]) -> None:
@@ -55,9 +57,13 @@ class Stats:
         for name, totals in counters.items():
             histories = self._histories.setdefault(name, {})
             for key, total in totals.items():
+                first = self._forgotten.get((name, key))
+                if first == total:
+                    continue
                 if key not in histories:
                     histories[key] = History()
-                histories[key].add(now, total, self._last_sample)
+                histories[key].add(now, total, self._last_sample, first or 0)
+                self._forgotten.pop((name, key), None)
         self._last_sample = now
 
     def rates(self, name: str, key: str) -> BrokerStatsData | None:
@@ -74,13 +80,16 @@ class Stats:
         history = self._histories.get(name, {}).get(key)
         return over(history.minute).tps if history else 0.0
 
-    def forget(self, *, topic: str | None = None, group: str | None = None) -> None:
-        """Drop the histories of a topic or a group that was deleted."""
-        for histories in self._histories.values():
-            for key in list(histories):
+    def forget(
+        self, counters: Mapping[str, Mapping[str, int]], *, topic: str | None = None, group: str | None = None
+    ) -> None:
+        """Drop the histories of a topic or a group that was deleted; what was counted so far is not told."""
+        for name, totals in counters.items():
+            for key, total in totals.items():
                 parts = key.split("@")
                 if topic in parts if topic else group in parts[1:]:
-                    del histories[key]
+                    self._forgotten[name, key] = total
+                    self._histories.get(name, {}).pop(key, None)
 
 
 class Recent:

@@ -92,13 +92,24 @@ def test_times_of_puts_are_printed_as_rocketmq_does() -> None:
     assert latency.share_within_ms([0] * 13, 0.99, 0) == 0
 
 
-def test_deleted_topic_and_group_are_forgotten() -> None:
-    totals = {"TOPIC_PUT_NUMS": {"T": 1, "U": 1}, "GROUP_GET_NUMS": {"T@G": 1, "U@G": 1, "U@H": 1}}
-    stats = Stats(Clock())
+def test_deleted_topic_and_group_are_forgotten_and_count_from_there_if_made_again() -> None:
+    clock = Clock()
+    totals = {"TOPIC_PUT_NUMS": {"T": 50, "U": 1}, "GROUP_GET_NUMS": {"T@G": 1, "U@G": 1, "U@H": 1}}
+    stats = Stats(clock)
     stats.sample(totals)
-    stats.forget(topic="T")
-    stats.forget(group="G")
-    assert {key for each in stats._histories.values() for key in each} == {"U", "U@H"}
+    totals["TOPIC_PUT_NUMS"]["T"] = 90
+    stats.forget(totals, topic="T")
+    stats.forget(totals, group="G")
+    for _ in range(2):
+        clock.now += 10.0
+        stats.sample(totals)
+        known = {key for name in totals for key in ("T", "U", "T@G", "U@G", "U@H") if stats.rates(name, key)}
+        assert known == {"U", "U@H"}
+    totals["TOPIC_PUT_NUMS"]["T"] += 20
+    for seconds, rate in ((10.0, 2.0), (10.0, 1.0)):
+        clock.now += seconds
+        stats.sample(totals)
+        assert stats.per_second("TOPIC_PUT_NUMS", "T") == pytest.approx(rate)
 
 
 def test_three_rates_are_printed_as_rocketmq_does() -> None:

@@ -80,7 +80,7 @@ class GroupAdmin:
             self._broker.offsets.drop(group=header.group_name)
             await self._broker.offsets.persist_if_changed()
         await self._broker.groups_settled()
-        self._broker.counting.stats.forget(group=header.group_name)
+        self._broker.counting.forget(group=header.group_name)
         log.info("subscription group %s deleted by %s", header.group_name, request.peer)
         return Response()
 

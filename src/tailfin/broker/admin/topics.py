@@ -135,7 +135,7 @@ class TopicAdmin:
             self._broker.topics.delete(name)
             self._broker.offsets.drop(topic=name)
             await self._remove_queues(name)
-            self._broker.counting.stats.forget(topic=name)
+            self._broker.counting.forget(topic=name)
 
     async def _remove_queues(self, name: str) -> None:
         with self._broker.topics.held_back(name):
