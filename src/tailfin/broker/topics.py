@@ -43,7 +43,7 @@ class TopicTable:
         self.file = SavedTable(
             folder / "topics.json", TopicConfigSerializeWrapper, self, "topic_config_table"
         )
-        self._system: set[str] = set()
+        self._system = set(names.SYSTEM_TOPICS)
         self._held: list[str] = []
         self.unkept: set[str] = set()
         """Topics that a message made and that are perhaps not on disk yet."""

@@ -5,13 +5,7 @@ from tailfin.broker import names
 REPLY_SUFFIX = "_REPLY_TOPIC"
 """What follows a cluster's name in the topic of its replies."""
 
-SYSTEM_TOPICS = names.NO_CLIENT_MAY_SEND | {
-    names.DEFAULT_TOPIC,
-    names.BENCHMARK_TOPIC,
-    names.TIMER_TOPIC,
-    names.CHECKPOINT_TOPIC,
-    "RMQ_SYS_TRACE_TOPIC",
-}
+SYSTEM_TOPICS = names.SYSTEM_TOPICS
 """Topics that are RocketMQ's own; others are told by how their names begin or end."""
 SYSTEM_PREFIX = names.SYSTEM_PREFIX
 _PREFIXES = (names.RETRY_PREFIX, names.DLQ_PREFIX)

@@ -142,6 +142,27 @@ async def test_topics_are_listed_whole_and_in_pages(tmp_path: Path) -> None:
 
 
 @in_loop
+async def test_topics_of_rocketmqs_own_are_its_own_where_they_are_not_there_too(tmp_path: Path) -> None:
+    own = ("TBW102", "RMQ_SYS_TRACE_TOPIC", "TRANS_CHECK_MAX_TIME_TOPIC", "CHECKPOINT_TOPIC")
+    async with running(tmp_path, autoCreateTopicEnable=False, traceTopicEnable=False) as (_, broker, talker):
+        system = await talker.ask(Code.GET_SYSTEM_TOPIC_LIST_FROM_BROKER)
+        assert set(own) <= set(TopicList.from_json(system.body).topic_list)
+        for name in own:
+            deleted = await talker.ask(Code.DELETE_TOPIC_IN_BROKER, {"topic": name})
+            for refused in (await make_topic(talker, name), deleted):
+                assert refused.code == ResponseCode.INVALID_PARAMETER
+                assert "system topic" in (refused.remark or "")
+            assert name not in broker.topics
+
+
+@in_loop
+async def test_trace_topic_is_made_by_its_first_message_and_read(tmp_path: Path) -> None:
+    async with running(tmp_path) as (_, _, talker):
+        assert (await talker.send("RMQ_SYS_TRACE_TOPIC", b"trace")).code == OK
+        assert [message.body for message in await talker.read("RMQ_SYS_TRACE_TOPIC", 1)] == [b"trace"]
+
+
+@in_loop
 async def test_readers_of_a_topic_are_those_online_and_those_with_offsets(tmp_path: Path) -> None:
     async with running(tmp_path) as (_, _, talker):
         await talker.send("T")
