@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,6 +23,8 @@ from tailfin.wire.bodies.topics import (
 from tailfin.wire.codes import Code
 from tailfin.wire.error import RemotingError
 from tailfin.wire.headers.namesrv import (
+    ZONE_MODE,
+    ZONE_NAME,
     QueryDataVersionRequestHeader,
     QueryDataVersionResponseHeader,
     RegisterBrokerRequestHeader,
@@ -220,6 +223,7 @@ class Registration:
             server,
             Code.REGISTER_BROKER,
             header=header,
+            fields=_zone(),
             body=body,
             timeout=self._broker.config.registerBrokerTimeoutMills / 1000,
         )
@@ -256,6 +260,12 @@ class Registration:
             "cluster_name": config.brokerClusterName,
             "broker_id": config.brokerId,
         }
+
+
+def _zone() -> dict[str, str]:
+    """Return the zone of this broker, by which clients of the same one find it, as its environment has it."""
+    variables = {ZONE_NAME: "ROCKETMQ_ZONE", ZONE_MODE: "ROCKETMQ_ZONE_MODE"}
+    return {field: value for field, variable in variables.items() if (value := os.environ.get(variable))}
 
 
 def _json(body: RegisterBrokerBody, texts: Texts) -> bytes:

@@ -19,6 +19,7 @@ from tailfin.wire.bodies.topics import RegisterBrokerBody, TopicConfigAndMapping
 from tailfin.wire.codes import Code, ResponseCode
 from tailfin.wire.error import RemotingError
 from tailfin.wire.headers.namesrv import (
+    ZONE_NAME,
     BrokerHeartbeatRequestHeader,
     QueryDataVersionRequestHeader,
     QueryDataVersionResponseHeader,
@@ -80,7 +81,7 @@ class BrokerHandlers:
                 connection=request.connection,
                 timeout_ms=header.heartbeat_timeout_millis,
                 acting_master=header.enable_acting_master,
-                zone=fields.get("__ZONE_NAME"),
+                zone=fields.get(ZONE_NAME),
                 only_changes=bool(header.only_changes),
             ),
             self._clock_ms(),

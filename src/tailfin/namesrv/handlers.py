@@ -15,6 +15,8 @@ from tailfin.wire.bodies.topics import Perm
 from tailfin.wire.codes import Code, ResponseCode
 from tailfin.wire.error import FAQ, RemotingError
 from tailfin.wire.headers.namesrv import (
+    ZONE_MODE,
+    ZONE_NAME,
     AddWritePermOfBrokerRequestHeader,
     AddWritePermOfBrokerResponseHeader,
     DeleteKVConfigRequestHeader,
@@ -58,8 +60,8 @@ class RouteHandlers:
         if body is None:
             remark = f"No topic route info in name server for the topic: {header.topic}{FAQ}"
             raise RemotingError(ResponseCode.TOPIC_NOT_EXIST, remark)
-        zone = fields.get("__ZONE_NAME")
-        if zone and fields.get("__ZONE_MODE", "").lower() == "true":
+        zone = fields.get(ZONE_NAME)
+        if zone and fields.get(ZONE_MODE, "").lower() == "true":
             body = in_zone(TopicRouteData.from_json(body), zone).to_json()
         return Response(body=body)
 

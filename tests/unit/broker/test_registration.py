@@ -100,6 +100,24 @@ async def test_registration_names_the_broker_and_all_its_topics(tmp_path: Path, 
     assert body.filter_server_list == []
 
 
+@in_loop
+async def test_broker_of_a_zone_is_found_in_that_zone_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROCKETMQ_ZONE", "north")
+    monkeypatch.setenv("ROCKETMQ_ZONE_MODE", "true")
+    server = name_server(tmp_path / "kv")
+    await server.start()
+    namesrv = f"127.0.0.1:{server.port}"
+    async with Broker(settings(tmp_path / "data", namesrvAddr=namesrv)) as broker:
+        for zone, found in (("north", ["broker-a"]), ("south", [])):
+            fields = {"topic": "SELF_TEST_TOPIC", "__ZONE_NAME": zone, "__ZONE_MODE": "true"}
+            answer = await broker.client.call(namesrv, Code.GET_ROUTEINFO_BY_TOPIC, fields=fields)
+            route = TopicRouteData.from_json(answer.body)
+            assert [each.broker_name for each in route.broker_datas] == found
+    await server.stop()
+
+
 @pytest.mark.shows("BK-08", "X-01")
 @in_loop
 async def test_broker_registers_again_and_again(tmp_path: Path) -> None:

@@ -2,6 +2,9 @@
 
 from tailfin.wire.header import Header, Int, Long, TopicHeader, header
 
+ZONE_NAME, ZONE_MODE = "__ZONE_NAME", "__ZONE_MODE"
+"""Ext fields beside a header: the zone that a client or a broker is in, and whether it minds."""
+
 
 @header
 class AddWritePermOfBrokerRequestHeader(Header):
