@@ -12,6 +12,7 @@ from tailfin.broker.app import Broker
 from tailfin.broker.clock import Clock
 from tailfin.config import BrokerSettings
 from tailfin.config.namesrv import NamesrvSettings
+from tailfin.config.setting import ConfigError
 from tailfin.namesrv import NameServer
 from tailfin.remoting import DRAIN_S
 
@@ -25,6 +26,13 @@ SMALL_FILES: Mapping[str, object] = {
 
 EVERYWHERE = ("0.0.0.0", "::")
 
+OF_ONE_BROKER: Mapping[str, str] = {
+    "brokerName": "leave it out: they are called broker-a, broker-b and so on",
+    "listenPort": "leave it out: each takes a free port, which its `address` tells",
+    "storePathRootDir": "say where all data is kept instead (`data`): each has a folder of its own there",
+}
+"""Settings that several brokers cannot share, and what to do instead."""
+
 
 class Node:
     """A name server and one broker, or several.
@@ -36,7 +44,7 @@ class Node:
         broker_port: port of the broker; 0: any free one. Only one broker can have a fixed port.
         brokers: how many brokers, each with its own name.
         small_files: for data that is thrown away.
-        settings: settings of `broker.conf` for every broker.
+        settings: settings of `broker.conf` for every broker; what only one can have is for a single one.
         clock: by which the brokers tell what is due; the machine's unless given.
     """
 
@@ -59,7 +67,9 @@ class Node:
         self._namesrv_port = namesrv_port
         self._broker_port = broker_port
         self._count = brokers
-        self._settings = {**(SMALL_FILES if small_files else {}), **(settings or {})}
+        given = BrokerSettings.named(settings or {})
+        _refuse_what_cannot_be_shared(given, brokers)
+        self._settings = {**(SMALL_FILES if small_files else {}), **given}
         self._clock = clock
         self.brokers: list[Broker] = []
         self._name_server: NameServer | None = None
@@ -143,3 +153,13 @@ class Node:
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
         await self.stop()
+
+
+def _refuse_what_cannot_be_shared(settings: Mapping[str, object], brokers: int) -> None:
+    if "namesrvAddr" in settings:
+        raise ConfigError(
+            "namesrvAddr cannot be set here, as these brokers have a name server of their own: leave it out, "
+            "or start a broker alone (`tailfin broker -n HOST:PORT`) for another name server"
+        )
+    for key in OF_ONE_BROKER.keys() & settings.keys() if brokers > 1 else ():
+        raise ConfigError(f"{brokers} brokers cannot have the same {key}; {OF_ONE_BROKER[key]}")

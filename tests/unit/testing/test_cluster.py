@@ -38,3 +38,24 @@ def test_fixture_gives_a_cluster(tailfin_cluster: Cluster) -> None:
 def test_failing_start_leaves_nothing_running() -> None:
     with pytest.raises(ValueError, match="unknown setting"), cluster(noSuchSetting=1):
         pass
+
+
+@pytest.mark.parametrize(
+    ("brokers", "key", "value", "says"),
+    [
+        (2, "brokerName", "x", "they are called broker-a, broker-b"),
+        (2, "listenPort", 10911, "each takes a free port"),
+        (3, "storePathRootDir", "/dev/null/x", "each has a folder of its own"),
+        (1, "namesrvAddr", "127.0.0.1:9876", "a name server of their own: leave it out"),
+    ],
+)
+def test_setting_that_brokers_cannot_share_is_refused(
+    brokers: int, key: str, value: object, says: str
+) -> None:
+    with pytest.raises(ValueError, match=says), cluster(brokers=brokers, **{key: value}):  # type: ignore[arg-type]
+        pass
+
+
+def test_single_broker_has_the_name_it_is_given() -> None:
+    with cluster(brokerName="x") as running:
+        assert running.broker.config.brokerName == "x"
