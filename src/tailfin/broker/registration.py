@@ -130,7 +130,9 @@ class Registration:
     async def _catch_up(self, address: str) -> None:
         """Tell one name server what it has to be told by now."""
         server = self._servers[address]
-        changed, server.changed = server.changed, {}
+        # What was deleted since it changed would come back there.
+        changed = {name: topic for name, topic in server.changed.items() if name in self._broker.topics}
+        server.changed = {}
         beat, server.beat = server.beat, False
         force, server.force = server.force or server.troubled, False
         everything = False
@@ -189,6 +191,8 @@ class Registration:
             await self._tell(server, topics, self._texts.of_some, only_changes=True)
             return
         for name, topic in topics.items():
+            if name not in self._broker.topics:
+                continue  # deleted while others were told
             await self._client.call(
                 server,
                 Code.REGISTER_TOPIC_IN_NAMESRV,

@@ -38,7 +38,7 @@ class Listener:
         """Until then nothing is answered."""
         self.listens.set()
 
-    @handles(Code.REGISTER_BROKER, Code.UNREGISTER_BROKER)
+    @handles(Code.REGISTER_BROKER, Code.REGISTER_TOPIC_IN_NAMESRV, Code.UNREGISTER_BROKER)
     async def hear(self, request: Request) -> Response:
         self.heard.append(request)
         await self.listens.wait()
@@ -171,6 +171,33 @@ async def test_name_server_that_missed_a_topic_is_told_all_of_them_next_time(tmp
     assert missed == {"Missed"}
     assert mended == all_told | {"Missed", "Next"}
     assert later == {"Later"}
+
+
+@in_loop
+async def test_topic_deleted_while_a_name_server_is_slow_does_not_come_back_there(tmp_path: Path) -> None:
+    async with listening() as (listener, address), Broker(settings(tmp_path, namesrvAddr=address)) as broker:
+        listener.listens.clear()
+        for name in ("First", "Gone", "Kept"):
+            broker.topics.put([TopicConfig(topic_name=name)])
+            await until(partial(listener.has_heard, 2), "the round with the first")
+        broker.topics.delete("Gone")
+        listener.listens.set()
+        await until(partial(listener.has_heard, 3), "the next round")
+        assert listener.topics_told()[1:] == [{"First"}, {"Kept"}]
+
+
+@in_loop
+async def test_topic_deleted_between_registrations_of_single_topics_is_not_told(tmp_path: Path) -> None:
+    async with listening() as (listener, address):
+        given = settings(tmp_path, namesrvAddr=address, enableSingleTopicRegister=True)
+        async with Broker(given) as broker:
+            listener.listens.clear()
+            broker.topics.put([TopicConfig(topic_name=name) for name in ("First", "Gone", "Kept")])
+            await until(partial(listener.has_heard, 2), "the first topic")
+            broker.topics.delete("Gone")
+            listener.listens.set()
+            await until(partial(listener.has_heard, 3), "the next topic")
+            assert [request.fields["topic"] for request in listener.heard[1:]] == ["First", "Kept"]
 
 
 @in_loop
