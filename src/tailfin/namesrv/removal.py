@@ -52,16 +52,17 @@ def remove(tables: Tables, leaving: Iterable[Leaving]) -> list[LeastIdGone]:
         del tables.brokers[each.name]
         to_tell.pop(each.name, None)
         gone.add(each.name)
-        _leave_cluster(tables, broker.cluster, each.name)
+        _leave_clusters(tables, each.name)
     _clean_topics(tables, gone, reduced - gone)
     return list(to_tell.values())
 
 
-def _leave_cluster(tables: Tables, cluster: str, name: str) -> None:
-    names = tables.clusters.get(cluster, set())
-    names.discard(name)
-    if not names:
-        tables.clusters.pop(cluster, None)
+def _leave_clusters(tables: Tables, name: str) -> None:
+    """Take a broker out of every cluster: its processes may have named different ones."""
+    for cluster in [cluster for cluster, names in tables.clusters.items() if name in names]:
+        tables.clusters[cluster].discard(name)
+        if not tables.clusters[cluster]:
+            del tables.clusters[cluster]
 
 
 def _clean_topics(tables: Tables, gone: set[str], reduced: set[str]) -> None:
@@ -99,7 +100,7 @@ def silent(tables: Tables, now_ms: int) -> list[tuple[Leaving, int | None]]:
 
 def _leaving(tables: Tables, where: Address) -> Leaving | None:
     for broker in tables.brokers.values():
-        if broker.cluster == where.cluster:
+        if broker.name in tables.clusters.get(where.cluster, ()):
             for broker_id, address in broker.members.items():
                 if address == where.address:
                     return Leaving(where.cluster, broker.name, address, broker_id)

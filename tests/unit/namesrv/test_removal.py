@@ -63,6 +63,14 @@ def test_other_brokers_keep_their_topics_and_clusters(tables: Tables) -> None:
     assert tables.clusters == {"D": {"broker-b"}}
 
 
+def test_a_name_of_two_clusters_leaves_both(tables: Tables) -> None:
+    take(tables, registration(broker_id=1, address=SLAVE, connection=2, cluster="D"))
+    assert tables.clusters == {"C": {"broker-a"}, "D": {"broker-a"}}
+    for connection in (1, 2):
+        removal.remove(tables, removal.on_connection(tables, connection))
+    assert tables == Tables(changes=tables.changes)
+
+
 def test_a_batch_leaves_together(tables: Tables) -> None:
     with_slave(tables)
     assert removal.remove(tables, [MASTER_LEAVES, SLAVE_LEAVES]) == []
