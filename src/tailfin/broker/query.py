@@ -1,8 +1,10 @@
 """Questions about single messages and queues: by key, by id, by time, and consumer offsets."""
 
 import os
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tailfin.message import Message
 from tailfin.remoting import Request, Response, handles
 from tailfin.store import StoreDamaged
 from tailfin.wire.bodies.groups import SubscriptionGroupConfig
@@ -35,8 +37,8 @@ UNIQUE_KEY_QUERY = "_UNIQUE_KEY_QUERY"
 BY_TAG = "T"
 INDEX_TYPES = ("K", "U", BY_TAG)
 """Keys, the unique key (which stands among the keys), tags."""
-
-
+HEADER_ROOM = 1024
+"""What the header of an answer takes of its frame, and more."""
 MEMORY_BYTES = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
@@ -70,6 +72,7 @@ class Queries:
             raise RemotingError(
                 ResponseCode.QUERY_NOT_FOUND, "can not find message, maybe time range not correct"
             )
+        found = list(_fitting(found, self._broker.settings.server.frameMaxLength - HEADER_ROOM))
         newest, its_offset = self._broker.store.index_end()
         answer = QueryMessageResponseHeader(
             index_last_update_timestamp=newest, index_last_update_phyoffset=its_offset
@@ -177,3 +180,13 @@ class Queries:
         if group is None:
             raise RemotingError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"Group {name} not exist!{FAQ}")
         return group
+
+
+def _fitting(found: list[Message], bytes_max: int) -> Iterator[Message]:
+    """Yield the newest messages that fit into one answer."""
+    taken = 0
+    for message in found:
+        taken += len(message.raw)
+        if taken > bytes_max:
+            return
+        yield message

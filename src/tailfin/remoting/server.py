@@ -78,7 +78,15 @@ class Server:
         self._engine.disconnect(connection)
 
     def answer(self, request: "_engine.Request", response: Response) -> None:
-        """Answer a request whose handler returned None."""
+        """Answer a request whose handler returned None; an answer that cannot be sent becomes a refusal."""
+        try:
+            self._send(request, response)
+        except Exception as error:
+            log.exception("the answer to request %d from %s cannot be sent", request.code, request.peer)
+            trouble = f"the answer cannot be sent: {error}".encode(errors="backslashreplace").decode()
+            self._send(request, Response(ResponseCode.SYSTEM_ERROR, trouble))
+
+    def _send(self, request: "_engine.Request", response: Response) -> None:
         self._engine.answer(
             request,
             response.code,

@@ -53,6 +53,19 @@ async def test_message_is_found_by_each_key_and_the_newest_come_in_the_order_of_
 
 
 @in_loop
+async def test_no_more_messages_are_found_than_one_answer_holds(tmp_path: Path) -> None:
+    async with running(tmp_path, frameMaxLength=100_000) as (_, _, talker):
+        for number in range(6):
+            await talker.send("T", b"%d" % number * 30_000, properties={"KEYS": "all"})
+
+        async def newest() -> bool:
+            found = messages((await query(talker, "all")).body)
+            return [each.body[:1] for each in found] == [b"3", b"4", b"5"]
+
+        await eventually(newest)
+
+
+@in_loop
 async def test_index_is_asked_by_the_kind_of_key(tmp_path: Path) -> None:
     async with running(tmp_path) as (_, _, talker):
         await fill(talker, 6)

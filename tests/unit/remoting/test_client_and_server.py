@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import re
 import ssl
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -58,9 +59,7 @@ class Handlers:
 
 
 @contextlib.asynccontextmanager
-async def serving(
-    handlers: Handlers, *hooks: object, **settings: object
-) -> AsyncIterator[tuple[Server, str]]:
+async def serving(handlers: object, *hooks: object, **settings: object) -> AsyncIterator[tuple[Server, str]]:
     options = ServerConfig.of({"serverSelectorThreads": 1, **settings}).engine_options()
     server = Server(options, hooks=hooks)  # type: ignore[arg-type]
     server.add(handlers)
@@ -119,6 +118,49 @@ async def test_an_unexpected_exception_is_logged_with_its_place(caplog: pytest.L
         with pytest.raises(RemotingError):
             await client.call(address, Code.VIEW_MESSAGE_BY_ID)
     assert any("breaks" in (record.exc_text or "") for record in caplog.records)
+
+
+@dataclass
+class Unsendable:
+    """Answers that no frame can hold, beside one that can be sent."""
+
+    answer: Response
+
+    @handles(Code.QUERY_MESSAGE)
+    def at_once(self, request: Request) -> Response:
+        return self.answer
+
+    @handles(Code.VIEW_MESSAGE_BY_ID)
+    async def later(self, request: Request) -> Response:
+        return self.answer
+
+    @handles(Code.HEART_BEAT)
+    def beats(self, request: Request) -> Response:
+        return Response(body=b"alive")
+
+
+@pytest.mark.parametrize(
+    ("answer", "trouble"),
+    [
+        (Response(remark="half of \ud800"), r"surrogates not allowed"),
+        (Response(body=bytes(17 << 20)), r"a frame has at most 16777216 bytes"),
+    ],
+)
+@in_loop
+async def test_an_answer_that_cannot_be_sent_is_a_refusal_and_the_requests_beside_it_are_served(
+    answer: Response, trouble: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving(Unsendable(answer)) as (_, address), calling() as client:
+        asked = [Code.QUERY_MESSAGE, Code.HEART_BEAT, Code.VIEW_MESSAGE_BY_ID, Code.HEART_BEAT] * 4
+        accept = (ResponseCode.SUCCESS, ResponseCode.SYSTEM_ERROR)
+        answers = await asyncio.gather(*(client.call(address, code, accept=accept) for code in asked))
+    for code, got in zip(asked, answers, strict=True):
+        if code is Code.HEART_BEAT:
+            assert got.body == b"alive"
+        else:
+            assert got.code == ResponseCode.SYSTEM_ERROR
+            assert re.search(f"the answer cannot be sent: .*{trouble}", got.remark or "")
+    assert "the answer to request 12" in caplog.text
 
 
 @in_loop
