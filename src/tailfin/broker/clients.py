@@ -95,8 +95,12 @@ class ClientTable:
     def beat_producer(self, group: str, client: Client) -> None:
         """Note a producer, or that it is still there."""
         client.seen = self._clock()
-        self._producers.setdefault(group, {})[client.connection] = client
+        members = self._producers.setdefault(group, {})
+        before = members.get(client.connection)
+        members[client.connection] = client
         self._producer_ids[client.client_id] = client
+        if before and before.client_id != client.client_id:
+            self._forget_id(before)
         self._groups_of.setdefault(client.connection, set())
 
     def beat_consumer(self, joining: Joining, client: Client) -> None:
@@ -138,7 +142,10 @@ class ClientTable:
             return
         for name in groups:
             if (group := self._consumers.get(name)) and connection in group.members:
-                self._remove(group, connection)
+                try:
+                    self._remove(group, connection)
+                except Exception:
+                    log.exception("those who follow group %s failed when a member's connection ended", name)
         for name in list(self._producers):
             self._drop_producer(name, connection)
 
@@ -149,11 +156,17 @@ class ClientTable:
             return
         if not table:
             del self._producers[group]
+        self._forget_id(client)
+
+    def _forget_id(self, left: Client) -> None:
+        """Forget the id of a producer that left a group, if that was its last."""
+        connection, client_id = left.connection, left.client_id
+        tables = self._producers.values()
         # A client has one connection for all its groups, and perhaps a newer one by now.
-        is_left = not any(connection in other for other in self._producers.values())
-        known = self._producer_ids.get(client.client_id)
+        is_left = not any((each := table.get(connection)) and each.client_id == client_id for table in tables)
+        known = self._producer_ids.get(client_id)
         if is_left and known and known.connection == connection:
-            del self._producer_ids[client.client_id]
+            del self._producer_ids[client_id]
 
     def expired(self) -> list[int]:
         """Connections of which a client has been silent too long."""
@@ -163,9 +176,9 @@ class ClientTable:
     def _remove(self, group: ConsumerGroup, connection: int) -> None:
         del group.members[connection]
         self._groups_of.get(connection, set()).discard(group.name)
-        self._merge(group)
         if not group.members:
             del self._consumers[group.name]
+        self._merge(group)
         self.on_members(group)
 
     def _merge(self, group: ConsumerGroup) -> bool:

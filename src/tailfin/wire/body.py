@@ -190,10 +190,19 @@ def _read_enum(kind: type[StrEnum], value: object) -> StrEnum:
 
 def _read_text(value: object) -> str:
     if isinstance(value, str):
-        return value
+        return _whole_text(value)
     if isinstance(value, dict | list):
         raise Misshapen(f"a text expected, not {_short(value)}")
     return fastjson.dumps(value).decode()
+
+
+def _whole_text(text: str) -> str:
+    """Refuse half a character: neither the engine nor an answer can hold it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise Misshapen(f"half a character in {_short(text)}") from None
+    return text
 
 
 def _read_int(value: object) -> int:

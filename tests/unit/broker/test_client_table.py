@@ -133,3 +133,36 @@ def test_leaving_under_a_wrong_id_does_nothing(table: ClientTable) -> None:
     table.leave("someone-else", 1, producer=None, consumer="G")
     table.leave("c1", 99, producer="P", consumer="G")
     assert table.consumer_group("G") is not None
+
+
+def test_one_listener_that_fails_leaves_no_member_of_a_closed_connection(
+    table: ClientTable, caplog: pytest.LogCaptureFixture
+) -> None:
+    for group in ("G", "H", "I"):
+        table.beat_consumer(joining("T", group=group), client(1))
+    table.beat_producer("P", client(1))
+
+    def fail(*_: object) -> None:
+        raise ValueError("a listener's own trouble")
+
+    table.on_subscription = fail
+    table.closed(1)
+    assert table.consumer_groups() == []
+    assert table.producer_groups() == {}
+    assert caplog.text.count("a listener's own trouble") >= 3
+
+
+def test_a_connection_that_changes_its_client_id_is_found_by_the_last_one_only(table: ClientTable) -> None:
+    table.beat_producer("P", client(1, "first"))
+    table.beat_producer("Q", client(1, "first"))
+    table.beat_producer("P", client(1, "second"))
+    assert table.producer_by_id("first") is not None, "group Q knows it by that name"
+    table.beat_producer("Q", client(1, "second"))
+    assert table.producer_by_id("first") is None
+    table.beat_producer("Q", client(1, "third"))
+    table.beat_producer("P", client(2, "second"))
+    table.closed(1)
+    assert table.producer_by_id("third") is None
+    found = table.producer_by_id("second")
+    assert found is not None
+    assert found.connection == 2

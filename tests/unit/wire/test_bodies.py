@@ -139,6 +139,8 @@ def test_a_body_is_read_as_leniently_as_java_reads() -> None:
         (ResetOffsetBody, '{"offsetTable":{{"queueId":0}:1}}', "brokerName is missing"),
         (BatchAckMessageRequestBody, '{"acks":[{"b":"€"}]}', "b: Base64"),
         (TopicConfig, "{", "at character 1"),
+        (HeartbeatData, r'{"clientID":"\ud800"}', r"clientID: half a character in '\\ud800'"),
+        (TopicConfig, r'{"attributes":{"\udfff":"x"}}', "attributes: half a character"),
     ],
 )
 def test_a_broken_body_is_refused_with_the_place(cls: type[Body], text: str, reason: str) -> None:
