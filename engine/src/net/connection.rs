@@ -115,6 +115,8 @@ pub struct Connection {
     /// Unsent bytes went over the mark and are not yet below the lower one.
     choked: bool,
     pub waits_for: Option<Pause>,
+    /// It is among those whose turn comes next.
+    pub is_next: bool,
     /// The hot path wants to be called when the answers have left.
     calls_after: bool,
     /// The client sends no more.
@@ -136,6 +138,7 @@ impl Connection {
             blocked: false,
             choked: false,
             waits_for: None,
+            is_next: false,
             calls_after: false,
             ended: false,
             active_ms: now_ms,
@@ -144,6 +147,13 @@ impl Connection {
 
     pub fn has_unsent(&self) -> bool {
         self.blocked || !self.out.is_empty()
+    }
+
+    /// Give it a place among those whose turn comes next, one and no more: others wait for each of these turns.
+    pub fn go_on(&mut self, next: &mut Vec<u64>) {
+        if !std::mem::replace(&mut self.is_next, true) {
+            next.push(self.id);
+        }
     }
 
     pub fn peer(&self) -> Option<&Arc<Peer>> {

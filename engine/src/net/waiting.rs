@@ -58,7 +58,7 @@ impl WaitingRoom {
                 self.ids.push_back(id);
             } else {
                 connection.waits_for = None;
-                again.push(id);
+                connection.go_on(again);
             }
         }
     }

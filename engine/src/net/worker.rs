@@ -102,9 +102,7 @@ impl Worker {
             self.read_mail();
             self.accept();
             self.waiting.let_go(&self.shared, &mut self.connections, self.now_ms, &mut self.again);
-            for id in std::mem::take(&mut self.again) {
-                self.turn(id);
-            }
+            self.go_on();
             self.close_idle();
             if self.is_done() {
                 break;
@@ -150,8 +148,18 @@ impl Worker {
         if event.is_writable() {
             self.flush(id);
         }
-        if event.is_readable() {
+        if event.is_readable() && !self.connections.get(&id).is_some_and(|connection| connection.is_next) {
             self.turn(id);
+        }
+    }
+
+    /// Let those have a turn whose turn comes next.
+    fn go_on(&mut self) {
+        for id in std::mem::take(&mut self.again) {
+            if let Some(connection) = self.connections.get_mut(&id) {
+                connection.is_next = false;
+                self.turn(id);
+            }
         }
     }
 
@@ -164,7 +172,7 @@ impl Worker {
         let desk = &mut self.desk;
         match catch_unwind(AssertUnwindSafe(|| connection.turn(desk))) {
             Ok(Ok(Next::Wait)) => {}
-            Ok(Ok(Next::Again)) => self.again.push(id),
+            Ok(Ok(Next::Again)) => connection.go_on(&mut self.again),
             Ok(Ok(Next::Pause(pause))) => {
                 Counters::add(&self.shared.counters.paused, 1);
                 match pause {
@@ -191,7 +199,7 @@ impl Worker {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         match connection.flush(&mut self.desk) {
             Ok(false) => {}
-            Ok(true) => self.again.push(id),
+            Ok(true) => connection.go_on(&mut self.again),
             Err(_) => self.close(id, None),
         }
     }
@@ -213,7 +221,7 @@ impl Worker {
                     for id in std::mem::take(&mut self.waiting_for_python) {
                         if let Some(connection) = self.connections.get_mut(&id) {
                             connection.waits_for = None;
-                            self.again.push(id);
+                            connection.go_on(&mut self.again);
                         }
                     }
                 }

@@ -40,7 +40,7 @@ impl Hot for Slow {
     }
 }
 
-fn serving(hot: &Arc<Slow>) -> (Server, u16) {
+fn serving<H: Hot>(hot: &Arc<H>) -> (Server, u16) {
     let config = ServerConfig {
         threads: 1,
         idle: Duration::ZERO,
@@ -189,4 +189,79 @@ fn a_frame_that_keeps_all_memory_and_never_ends_is_given_up() {
     patient.write_all(&frame).unwrap();
     answer(&mut patient);
     assert_eq!(endless.read(&mut [0; 1]).unwrap(), 0, "it was closed");
+}
+
+/// Serves a flood, each part of it only when its sender has filled the socket again.
+#[derive(Default)]
+struct Flooded {
+    is_full: AtomicBool,
+    is_over: AtomicBool,
+    /// It is to be stopped in the midst of one, and is.
+    stops: AtomicBool,
+    is_stopped: AtomicBool,
+    floods: AtomicUsize,
+    /// How many floods had been served when a question was answered.
+    answered_at: AtomicUsize,
+}
+
+impl Hot for Flooded {
+    fn serve(&self, frames: &[Frame<'_>], _: &Arc<Peer>, out: &mut Outbox<'_>) {
+        if frames[0].header.code == SEND {
+            until(|| self.is_full.swap(false, Ordering::SeqCst) || self.is_over.load(Ordering::SeqCst));
+            self.floods.fetch_add(1, Ordering::SeqCst);
+            self.is_stopped.store(self.stops.load(Ordering::SeqCst), Ordering::SeqCst);
+            until(|| !self.stops.load(Ordering::SeqCst));
+        } else {
+            self.answered_at.store(self.floods.load(Ordering::SeqCst), Ordering::SeqCst);
+            out.reply(&frames[0], &Reply::code(0));
+        }
+    }
+}
+
+fn until(condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !condition() {
+        assert!(Instant::now() < deadline, "it did not come true");
+        std::thread::yield_now();
+    }
+}
+
+/// Fill a socket again and again, until it is over.
+fn flood(mut socket: TcpStream, hot: &Flooded) {
+    socket.set_nonblocking(true).unwrap();
+    let frames = request(SEND, 8 << 10).repeat(64);
+    let mut at = 0;
+    while !hot.is_over.load(Ordering::SeqCst) {
+        if let Ok(count) = socket.write(&frames[at..]) {
+            at = (at + count) % frames.len();
+        } else {
+            hot.is_full.store(true, Ordering::SeqCst);
+            std::thread::yield_now();
+        }
+    }
+}
+
+#[test]
+fn a_connection_that_is_never_empty_gets_no_more_turns_than_the_others() {
+    let hot = Arc::new(Flooded::default());
+    let (_server, port) = serving(&hot);
+    let mut other = client(port);
+    asks(&mut other);
+    let mut longest = 0;
+    std::thread::scope(|scope| {
+        scope.spawn(|| flood(client(port), &hot));
+        for round in 1..=20 {
+            until(|| hot.floods.load(Ordering::SeqCst) >= 20 * round);
+            hot.stops.store(true, Ordering::SeqCst);
+            until(|| hot.is_stopped.swap(false, Ordering::SeqCst));
+            let asked_at = hot.floods.load(Ordering::SeqCst);
+            other.write_all(&request(ASK, 0)).unwrap();
+            hot.stops.store(false, Ordering::SeqCst);
+            answer(&mut other);
+            longest = longest.max(hot.answered_at.load(Ordering::SeqCst) - asked_at);
+        }
+        hot.is_over.store(true, Ordering::SeqCst);
+    });
+    // The rest of one turn, and perhaps another one before the question is seen.
+    assert!(longest <= 12, "{longest} floods were served first");
 }
