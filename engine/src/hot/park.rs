@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use std::time::{Duration, Instant};
 
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 use parking_lot::Mutex;
 
 use super::keys::{QueueKey, QueueRef};
@@ -18,6 +19,8 @@ use crate::net::hot::ReplyHandle;
 
 /// Beyond this a pull is answered at once.
 const HELD_MAX: usize = 1 << 18;
+/// And beyond this one of a connection that holds so many: a client holds one for each queue that it reads.
+const HELD_OF_ONE_MAX: usize = 1 << 13;
 /// How often those whose connection is gone are let go.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 /// Messages that the filter keeps back end a wait only after this long: the group moves past them then.
@@ -34,6 +37,10 @@ pub struct HeldPull {
 }
 
 impl HeldPull {
+    fn connection(&self) -> u64 {
+        self.handle.peer().connection()
+    }
+
     fn queue(&self) -> QueueRef<'_> {
         QueueRef(self.pull.topic.as_bytes(), self.pull.queue_id)
     }
@@ -59,6 +66,8 @@ pub struct Parking {
 #[derive(Debug, Default)]
 struct State {
     pulls: HashMap<u64, HeldPull>,
+    /// How many each connection holds.
+    of_connection: HashMap<u64, usize>,
     /// In the order in which they came.
     queues: HashMap<QueueKey, BTreeSet<u64>>,
     deadlines: BTreeSet<(Instant, u64)>,
@@ -71,6 +80,12 @@ impl State {
     fn remove(&mut self, id: u64) -> Option<HeldPull> {
         let held = self.pulls.remove(&id)?;
         self.deadlines.remove(&(held.deadline, id));
+        if let Entry::Occupied(mut count) = self.of_connection.entry(held.connection()) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
         if let Some(ids) = self.queues.get_mut(&held.queue()) {
             ids.remove(&id);
             if ids.is_empty() {
@@ -95,6 +110,13 @@ impl Parking {
         self.held() < HELD_MAX && !self.closed.load(Ordering::Acquire)
     }
 
+    /// Whether a connection may hold one more.
+    pub fn has_room_for(&self, connection: u64) -> bool {
+        // While all hold less than one may, nobody has to be counted.
+        self.held() < HELD_OF_ONE_MAX
+            || self.state.lock().of_connection.get(&connection).is_none_or(|&held| held < HELD_OF_ONE_MAX)
+    }
+
     fn park(&self, held: HeldPull) -> u64 {
         let mut state = self.state.lock();
         state.last_id += 1;
@@ -105,6 +127,7 @@ impl Parking {
             Some(ids) => _ = ids.insert(id),
             None => _ = state.queues.insert(key.to_owned(), BTreeSet::from([id])),
         }
+        *state.of_connection.entry(held.connection()).or_default() += 1;
         state.pulls.insert(id, held);
         self.held.fetch_add(1, Ordering::SeqCst);
         id

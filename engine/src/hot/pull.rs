@@ -52,7 +52,8 @@ impl HotPath {
         let answer = self.look(&settings.options, &pull, &allowed)?;
         let hold = hold_time(&settings.options, &pull).filter(|_| answer.code == response::PULL_NOT_FOUND);
         self.note_progress(&pull, &answer, true);
-        if let Some(hold) = hold.filter(|_| !frame.is_oneway() && self.parking.has_room()) {
+        let has_room = || self.parking.has_room() && self.parking.has_room_for(out.connection());
+        if let Some(hold) = hold.filter(|_| !frame.is_oneway() && has_room()) {
             let deadline = Instant::now() + hold;
             self.park(HeldPull {
                 pull: pull.into_owned(),

@@ -76,6 +76,11 @@ impl Outbox<'_> {
         }
     }
 
+    /// The connection that is served.
+    pub fn connection(&self) -> u64 {
+        self.peer.connection()
+    }
+
     /// Keep the right to answer later.
     pub fn hold(&mut self, frame: &Frame<'_>) -> ReplyHandle {
         ReplyHandle::new(self.peer.clone(), frame)

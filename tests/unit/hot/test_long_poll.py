@@ -4,6 +4,8 @@ from pathlib import Path
 import pytest
 
 from tailfin._engine import java_hash
+from tailfin.wire import frame
+from tailfin.wire.frame import Frame
 from tests.unit.hot.node import (
     COMMIT,
     GROUP,
@@ -17,6 +19,9 @@ from tests.unit.hot.node import (
     until,
 )
 from tests.unit.hot.test_pull import bodies, place
+
+HELD_OF_ONE = 1 << 13
+"""How many pulls of one connection are held."""
 
 
 def hold(node: Node, client: Client, **changes: object) -> int:
@@ -150,3 +155,20 @@ def test_no_arrival_is_missed_while_pulls_and_sends_race(node: Node) -> None:
             number = consumer.post(PULL, pull_fields(sysFlag=SUSPEND, queueOffset=offset))
             producer.send(b"%d" % offset)
             assert bodies(consumer.reply(number)) == [b"%d" % offset]
+
+
+def test_a_connection_that_holds_thousands_is_answered_at_once_and_others_are_held(
+    node: Node, client: Client
+) -> None:
+    fields = {key: str(value) for key, value in pull_fields(sysFlag=SUSPEND).items()}
+    flood = (Frame(code=PULL, opaque=number, fields=fields) for number in range(HELD_OF_ONE + 10))
+    client.socket.sendall(b"".join(frame.encode(each, frame.JSON) for each in flood))
+    at_once = [client.reply(number) for number in range(HELD_OF_ONE, HELD_OF_ONE + 10)]
+    assert {reply.code for reply in at_once} == {19}
+    assert node.hot.held_pulls() == HELD_OF_ONE
+    with node.client() as other:
+        number = hold(node, other)
+        node.fill(1)
+        assert bodies(other.reply(number)) == [b"0"]
+    assert {client.reply(number).code for number in range(HELD_OF_ONE)} == {0}
+    hold(node, client, queueOffset=1)
