@@ -701,6 +701,8 @@ class Server:
         oneway: bool = False,
     ) -> int | None:
         """Send the client a request of ours; return its opaque, or None when the connection is gone."""
+    def forget_call(self, connection: int, opaque: int) -> None:
+        """Wait no longer for the response to a request of ours; one that still comes is ignored."""
     def disconnect(self, connection: int) -> None: ...
     def connections(self) -> int: ...
     def reload_tls(self) -> None:

@@ -47,6 +47,11 @@ impl OwnedFrame {
         self.flag & FLAG_ONEWAY != 0
     }
 
+    /// The length of all of it.
+    pub fn bytes(&self) -> usize {
+        self.raw.len()
+    }
+
     pub fn body(&self) -> &[u8] {
         &self.raw[self.body_at..]
     }
@@ -68,7 +73,7 @@ pub enum Item {
     Answered(Arc<Peer>, i32, Option<OwnedFrame>),
 }
 
-/// How much may wait before the sockets that sent it are no longer read.
+/// How much may wait, or be under way in Python, before the sockets that sent it are no longer read.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
     pub count: usize,
@@ -119,12 +124,7 @@ impl Lanes {
             && let Some(lane) = self.oldest(&shares)
         {
             shares[lane] -= 1;
-            let lane = &mut self.each[lane];
-            let Some((_, item)) = lane.items.pop_front() else { break };
-            if let Item::Request(frame, _) = &item {
-                lane.requests -= 1;
-                lane.bytes -= frame.raw.len();
-            }
+            let Some((_, item)) = self.each[lane].items.pop_front() else { break };
             items.push(item);
             self.len -= 1;
         }
@@ -178,8 +178,8 @@ impl Inbox {
     }
 
     /// Take up to `limit` items, oldest first; where one kind has many, each of the others gets its eighth.
-    /// True when a kind that was full has room again.
-    pub fn take(&self, limit: usize, items: &mut Vec<Item>) -> bool {
+    /// A request counts until it is [`Self::settle`]d.
+    pub fn take(&self, limit: usize, items: &mut Vec<Item>) {
         let mut lanes = self.lanes.lock();
         let part = limit / 8;
         let mut shares = [part; KINDS];
@@ -192,13 +192,15 @@ impl Inbox {
         if lanes.len == 0 {
             self.bell.quiet();
         }
-        let mut relieved = false;
-        for lane in &mut lanes.each {
-            if lane.full && lane.has_room() {
-                lane.full = false;
-                relieved = true;
-            }
-        }
-        relieved
+    }
+
+    /// Python is done with a request of this kind and length; true when the kind was full and has room again.
+    pub fn settle(&self, kind: Kind, bytes: usize) -> bool {
+        let lane = &mut self.lanes.lock().each[kind as usize];
+        lane.requests -= 1;
+        lane.bytes -= bytes;
+        let is_relieved = lane.full && lane.has_room();
+        lane.full &= !is_relieved;
+        is_relieved
     }
 }

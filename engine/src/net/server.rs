@@ -20,6 +20,7 @@ use super::encode::{Fields, Head};
 use super::header::{Encoding, FLAG_ONEWAY};
 use super::hot::{Hot, Outbox, ReplyHandle};
 use super::inbox::{Inbox, Item, OwnedFrame};
+use super::kind::Kind;
 use super::mailbox::{Mail, Mailbox};
 use super::outgoing::{Body, Outgoing};
 use super::peer::THREADS_MAX;
@@ -114,10 +115,13 @@ impl Server {
     /// Take what waits for Python.
     pub fn take(&self, limit: usize) -> Vec<Item> {
         let mut items = Vec::new();
-        if self.shared.inbox.take(limit, &mut items) {
-            self.shared.mailboxes.iter().for_each(|mailbox| mailbox.put(Mail::Resume));
-        }
+        self.shared.inbox.take(limit, &mut items);
         items
+    }
+
+    /// The place of a request that was taken.
+    pub fn place(&self, frame: &OwnedFrame) -> Place {
+        Place { shared: self.shared.clone(), kind: Kind::of(frame.code), bytes: frame.bytes() }
     }
 
     /// Let the hot path serve a request that it left to Python before; false when it does so again.
@@ -160,6 +164,13 @@ impl Server {
         Some(opaque)
     }
 
+    /// Wait no longer for the response to a request of ours.
+    pub fn forget_call(&self, connection: u64, opaque: i32) {
+        if let Some(peer) = self.shared.peers.lock().get(&connection) {
+            peer.end_call(opaque);
+        }
+    }
+
     pub fn disconnect(&self, connection: u64) {
         let peer = self.shared.peers.lock().get(&connection).cloned();
         if let Some(peer) = peer {
@@ -196,6 +207,21 @@ impl Server {
         for thread in threads {
             // A panic was counted where it happened.
             let _ = thread.join();
+        }
+    }
+}
+
+/// What a request takes of its kind's budget until Python is done with it, and drops this.
+pub struct Place {
+    shared: Arc<Shared>,
+    kind: Kind,
+    bytes: usize,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if self.shared.inbox.settle(self.kind, self.bytes) {
+            self.shared.mailboxes.iter().for_each(|mailbox| mailbox.put(Mail::Resume));
         }
     }
 }

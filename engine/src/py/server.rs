@@ -17,7 +17,7 @@ use crate::net::hot::{Hot, Reply, ReplyHandle};
 use crate::net::inbox::{Item, OwnedFrame};
 use crate::net::outgoing::Body;
 use crate::net::peer::Peer;
-use crate::net::server;
+use crate::net::server::{self, Place};
 use crate::net::text::Value;
 
 /// One frame from a client that the engine leaves to Python.
@@ -25,7 +25,14 @@ use crate::net::text::Value;
 pub struct Request {
     frame: OwnedFrame,
     peer: Arc<Peer>,
-    handle: Mutex<Option<ReplyHandle>>,
+    /// Until it is answered, or the hot path has taken it.
+    due: Mutex<Option<Due>>,
+}
+
+struct Due {
+    handle: ReplyHandle,
+    /// Held for its end: until then it counts as under way.
+    _place: Place,
 }
 
 #[pymethods]
@@ -197,7 +204,8 @@ impl Server {
             match item {
                 Item::Request(frame, handle) => {
                     let peer = handle.peer().clone();
-                    list.append(Bound::new(py, Request { frame, peer, handle: Mutex::new(Some(handle)) })?)?;
+                    let due = Due { handle, _place: self.server.place(&frame) };
+                    list.append(Bound::new(py, Request { frame, peer, due: Mutex::new(Some(due)) })?)?;
                 }
                 Item::Opened(peer) => list.append(Bound::new(py, event("opened", peer, 0, None, None))?)?,
                 Item::Closed(peer, reason) => {
@@ -224,17 +232,17 @@ impl Server {
         let texts = texts(fields)?;
         self.check_size(&texts, remark, body)?;
         // Taken only now: after an error the request can still be answered.
-        let Some(handle) = request.handle.lock().take() else { return Ok(()) };
-        handle.reply(&Reply { code, remark, fields: &values(&texts), body: Body::Bytes(body) });
+        let Some(due) = request.due.lock().take() else { return Ok(()) };
+        due.handle.reply(&Reply { code, remark, fields: &values(&texts), body: Body::Bytes(body) });
         Ok(())
     }
 
     /// Let the hot path serve a request after all, now that its rulebook has what was missing.
     fn hand_back(&self, py: Python<'_>, request: &Request) -> bool {
-        let Some(handle) = request.handle.lock().take() else { return true };
-        let taken = py.detach(|| self.server.hand_back(&request.frame, &handle));
+        let Some(due) = request.due.lock().take() else { return true };
+        let taken = py.detach(|| self.server.hand_back(&request.frame, &due.handle));
         if !taken {
-            *request.handle.lock() = Some(handle);
+            *request.due.lock() = Some(due);
         }
         taken
     }
@@ -252,6 +260,11 @@ impl Server {
         let texts = texts(fields)?;
         self.check_size(&texts, None, body)?;
         Ok(self.server.call(connection, code, &values(&texts), body, oneway))
+    }
+
+    /// Wait no longer for the response to a request of ours; one that still comes is ignored.
+    fn forget_call(&self, connection: u64, opaque: i32) {
+        self.server.forget_call(connection, opaque);
     }
 
     fn disconnect(&self, connection: u64) {

@@ -131,6 +131,7 @@ class Server:
             raise RemotingError(ResponseCode.RPC_TIME_OUT, remark) from None
         finally:
             self._calls.pop((connection, opaque), None)
+            self._engine.forget_call(connection, opaque)
         if answer.code is None:
             raise gone
         return answer

@@ -30,6 +30,7 @@ class Handlers:
     seen: list[Request] = field(default_factory=list)
     server: Server | None = None
     gate: asyncio.Event = field(default_factory=asyncio.Event)
+    waiting: int = 0
 
     @handles(Code.GET_MAX_OFFSET)
     def plain(self, request: Request) -> Response:
@@ -42,6 +43,7 @@ class Handlers:
 
     @handles(Code.GET_MIN_OFFSET)
     async def waits(self, request: Request) -> Response:
+        self.waiting += 1
         await self.gate.wait()
         return Response(body=b"late")
 
@@ -176,6 +178,27 @@ async def test_requests_overtake_one_that_waits() -> None:
         assert not waiting.done()
         handlers.gate.set()
         assert (await waiting).body == b"late"
+
+
+@pytest.mark.shows("RM-30")
+@in_loop
+async def test_no_more_requests_of_a_kind_are_under_way_than_may_wait_and_other_kinds_are_served() -> None:
+    handlers = Handlers()
+    async with (
+        serving(handlers, adminBrokerThreadPoolQueueCapacity=10) as (server, address),
+        calling() as flood,
+        calling() as calm,
+    ):
+        slow = [
+            asyncio.create_task(flood.call(address, Code.GET_MIN_OFFSET, body=bytes(100_000), timeout=20))
+            for _ in range(100)
+        ]
+        await until(lambda: server.stats()["readsPaused"], "the limit")
+        for _ in range(20):
+            await calm.call(address, Code.QUERY_MESSAGE, accept=(ResponseCode.QUERY_NOT_FOUND,))
+        assert handlers.waiting == 10
+        handlers.gate.set()
+        assert {answer.body for answer in await asyncio.gather(*slow)} == {b"late"}
 
 
 @in_loop

@@ -193,3 +193,22 @@ def test_sockets_have_rocketmqs_options() -> None:
         # The kernel doubles what it is told, for its own books.
         assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) == 140_000
         assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) == 160_000
+
+
+def test_a_call_that_is_forgotten_is_not_answered_by_the_end_of_its_connection() -> None:
+    with serving() as served:
+        with Client(served.port) as client:
+            client.ask(Frame(code=1))
+            connection = served.requests[0].connection
+            calls = [served.server.call(connection, 40) for _ in range(3)]
+            forgotten = calls.pop(1)
+            assert forgotten is not None
+            served.server.forget_call(connection, forgotten)
+            served.server.forget_call(connection, forgotten)
+            asked = [client.receive() for _ in range(3)]
+            # An answer that comes all the same is nobody's.
+            client.send(*(Frame(code=0, opaque=each.opaque, flag=1) for each in asked[1:2]))
+        until(lambda: "closed" in served.kinds())
+        answered = {event.opaque for event in served.events if event.kind == "answered"}
+        assert answered == set(calls)
+        served.server.forget_call(connection, forgotten)
