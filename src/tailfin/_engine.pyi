@@ -267,8 +267,10 @@ class LogStore:
         batch: bytes,
         queue_id: int = 0,
         *,
+        sys_flag: int = 0,
         born_timestamp: int | None = None,
         born_host: str | None = None,
+        reconsume_times: int = 0,
         wait: bool = True,
     ) -> Appended:
         """Append a batch already in the client's encoding, as `SEND_BATCH_MESSAGE` carries it."""
@@ -735,6 +737,8 @@ class HotPath:
         Delay levels up to `level_max`, and times up to `timer_delay_max` ms ahead in steps of
         `timer_precision` ms; what else asks to wait stays Python's.
         """
+    def new_unique_key(self) -> str:
+        """Make a key (`UNIQ_KEY`) for a message that came without one."""
     def put_topic(
         self,
         name: str,

@@ -19,7 +19,7 @@ use super::waiting::WaitRules;
 use crate::error::{Error, Result};
 use crate::log::clock::now_ms;
 use crate::log::store::Store;
-use crate::message::unique::UniqueKeys;
+use crate::message::unique::{Key, UniqueKeys};
 
 /// Answers sends, pulls and offsets from a store, by the rules that Python told it.
 #[derive(Debug)]
@@ -79,6 +79,11 @@ impl HotPath {
             .spawn(move || run_alarm(&alarm, &watch))
             .map_err(|source| Error::io("start a thread for", "held requests".as_ref(), source))?;
         Ok(path)
+    }
+
+    /// A key for a message that came without one.
+    pub fn new_unique_key(&self) -> Key {
+        self.unique_keys.key(self.unique_keys.stamp())
     }
 
     pub fn settings(&self) -> Arc<Settings> {

@@ -206,7 +206,7 @@ impl<'a> Sends<'a> {
         self.text.push_str(str::from_utf8(property::UNIQ_KEY).unwrap_or_default());
         self.text.push(char::from(NAME_END));
         let start = self.text.len();
-        self.text.push_str(path.unique_keys.key(path.unique_keys.stamp()).as_str());
+        self.text.push_str(path.new_unique_key().as_str());
         let end = self.text.len();
         self.text.push(char::from(VALUE_END));
         start..end

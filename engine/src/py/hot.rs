@@ -76,6 +76,11 @@ impl HotPath {
         self.path.set_wait_rules(WaitRules { level_max, timer, broker });
     }
 
+    /// A new key for a message that came without one.
+    fn new_unique_key(&self) -> String {
+        self.path.new_unique_key().as_str().to_owned()
+    }
+
     /// Tell or change a topic; with `by_python` sends to it are left to Python.
     #[pyo3(signature = (name, *, read_queues, write_queues, perm, sys_flag=0, by_python=false))]
     fn put_topic(

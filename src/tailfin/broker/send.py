@@ -19,7 +19,7 @@ from tailfin.broker.storing import (
     put,
     put_batch,
 )
-from tailfin.broker.transactions.halves import half_of, is_prepared
+from tailfin.broker.transactions.halves import KIND_BITS, half_of, is_prepared
 from tailfin.broker.waiting import delay_level, is_timed
 from tailfin.remoting import Request, Response, handles
 from tailfin.wire.bodies.topics import Perm, TopicConfig, TopicFilterType, TopicSysFlag
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 HALF_KIND = "Trans_Msg_Half"
 MULTI_TAGS = 0x2
 START_DELIVER = "__STARTDELIVERTIME"
+TIMED = "TIMER_"
 CLUSTER = "CLUSTER"
 POP_CHECK_POINT = "POP_CK"
 
@@ -153,6 +154,8 @@ class Sends:
         self, header: SendMessageRequestHeader, topic: TopicConfig, request: Request
     ) -> tuple[Outcome, Draft]:
         draft = self.draft(header, topic, request)
+        if not header.batch:
+            draft.properties.setdefault(UNIQUE_KEY, self._broker.hot.new_unique_key())
         draft.properties[CLUSTER] = self._broker.config.brokerClusterName
         context = SendContext(
             topic=draft.topic,
@@ -184,9 +187,16 @@ class Sends:
             raise RemotingError(
                 ResponseCode.MESSAGE_ILLEGAL, f"a batch cannot be sent to the retry topic {draft.topic}"
             )
-        if DELAY in draft.properties:
+        waits = any(name == DELAY or name.startswith(TIMED) for name in draft.properties)
+        if waits or is_prepared(draft, 0) or draft.sys_flag & KIND_BITS:
             raise RemotingError(
-                ResponseCode.MESSAGE_ILLEGAL, "a batch cannot be delayed: send its messages alone"
+                ResponseCode.MESSAGE_ILLEGAL, "a batch can hold neither transactional nor delayed messages"
+            )
+        length, most = len(draft.body), self._broker.settings.store.maxMessageSize
+        if length > most:
+            raise RemotingError(
+                ResponseCode.SYSTEM_ERROR,
+                f"the batch has {length} bytes; maxMessageSize allows {most}: send smaller batches",
             )
         return await put_batch(self._broker.store, draft)
 

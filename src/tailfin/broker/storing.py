@@ -111,8 +111,7 @@ def append(store: Store, draft: Draft, *, wait: bool) -> Appended:
 
 async def put(store: Store, draft: Draft) -> Outcome:
     """Store a message; waiting for the disk happens on another thread."""
-    wait = draft.properties.get(WAIT, "true") != "false"
-    return await _outcome("message", lambda: append(store, draft, wait=wait))
+    return await _outcome("message", lambda: append(store, draft, wait=_waits(draft)))
 
 
 async def put_batch(store: Store, draft: Draft) -> Outcome:
@@ -123,11 +122,19 @@ async def put_batch(store: Store, draft: Draft) -> Outcome:
             draft.topic,
             draft.body,
             draft.queue_id,
+            sys_flag=draft.sys_flag,
             born_timestamp=draft.born_timestamp,
             born_host=draft.born_host,
+            reconsume_times=draft.reconsume_times,
+            wait=_waits(draft),
         )
 
     return await _outcome("batch", append)
+
+
+def _waits(draft: Draft) -> bool:
+    """Whether the producer wants to wait for the disk."""
+    return draft.properties.get(WAIT, "true").lower() == "true"
 
 
 async def _outcome(what: str, append: Callable[[], Appended]) -> Outcome:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tailfin.broker.hooks import SendContext
-from tailfin.message import encode_batch
+from tailfin.message import Message, encode_batch
 from tailfin.wire.bodies.routes import TopicRouteData
 from tailfin.wire.codes import Code, Flag, ResponseCode
 from tailfin.wire.error import RemotingError
@@ -118,6 +118,63 @@ async def test_first_batch_makes_its_topic_too(tmp_path: Path) -> None:
         assert len(sent.fields["msgId"].split(",")) == 2
         refused = await talker.send("%RETRY%G", batch, batch=True)
         assert refused.code == ResponseCode.MESSAGE_ILLEGAL
+
+
+def told(answer: Frame) -> tuple[int, str | None, set[str]]:
+    return answer.code, answer.remark, set(answer.fields)
+
+
+ALIKE: dict[str, dict[str, object]] = {
+    "without a key": {"properties": {"TAGS": "a"}},
+    "with a key": {"properties": {"UNIQ_KEY": "u1"}},
+    "with the broker's own properties": {"properties": {"CLUSTER": "x", "TRACE_ON": "no", "k": "v"}},
+    "flagged": {"sys_flag": 1 << 4, "reconsume_times": 2},
+    "batch": {"batch": True, "sys_flag": 1 << 4, "reconsume_times": 2},
+    "batch with a key": {"batch": True, "properties": {"UNIQ_KEY": "u1"}},
+    "batch of a transaction": {"batch": True, "sys_flag": 4},
+    "batch of halves": {"batch": True, "properties": {"TRAN_MSG": "True"}},
+    "delayed batch": {"batch": True, "properties": {"DELAY": "1"}},
+    "timed batch": {"batch": True, "properties": {"TIMER_DELAY_SEC": "1"}},
+    "batch beyond the limit": {"batch": True, "body": encode_batch([(0, b"x" * 800, b"")] * 2)},
+}
+
+
+@pytest.mark.parametrize("sent", ALIKE.values(), ids=ALIKE.keys())
+@in_loop
+async def test_python_stores_and_answers_as_the_hot_path_does(
+    tmp_path: Path, sent: dict[str, object]
+) -> None:
+    if sent.get("batch"):
+        sent = {"body": encode_batch([(1, b"a", b"KEYS\x01k"), (2, b"b", b"")]), **sent}
+    async with running(tmp_path, maxMessageSize=1000) as (_, broker, talker):
+        for topic in ("Hot", "Hooked"):
+            await talker.send(topic, b"first")
+        broker.hooks.on_send("Hooked", before=lambda _: None)
+        hot, hooked = [await talker.send(topic, **sent) for topic in ("Hot", "Hooked")]  # type: ignore[arg-type]
+        assert told(hooked) == told(hot)
+        if hot.code == OK:
+            (_, *by_hot), (_, *by_python) = [await talker.read(topic, 2) for topic in ("Hot", "Hooked")]
+            assert hot.fields.get("transactionId") == by_hot[0].properties.get("UNIQ_KEY") or sent.get(
+                "batch"
+            )
+            for one, other in zip(by_hot, by_python, strict=True):
+                assert alike(one) == alike(other)
+
+
+def alike(message: Message) -> dict[str, object]:
+    """What two messages of two topics have in common if they were stored in the same way."""
+    properties = dict(message.properties)
+    if (key := properties.pop("UNIQ_KEY", "")) != "u1":
+        properties["length of the key"] = str(len(key))
+    raw = message.raw
+    return {
+        "properties": properties,
+        "closed": raw.endswith(b"\x02") or not message.properties,
+        "flag": message.flag,
+        "sys_flag": message.sys_flag,
+        "reconsume_times": message.reconsume_times,
+        "body": message.body,
+    }
 
 
 @pytest.mark.shows("SP-03", "SP-26", "U-21")

@@ -83,27 +83,26 @@ impl LogStore {
         }
     }
 
-    pub(super) fn drafts<'a>(
+    /// What the messages of a batch have in common.
+    pub(super) fn common<'a>(
         &self,
         topic: &'a str,
         queue_id: i32,
-        born: (i64, std::net::SocketAddr),
-        entries: &'a [(i32, &'a [u8], &'a [u8])],
-    ) -> Vec<Draft<'a>> {
-        let draft = |&(flag, body, properties): &(i32, &'a [u8], &'a [u8])| Draft {
+        (born_timestamp, born_host): (i64, std::net::SocketAddr),
+    ) -> Draft<'a> {
+        Draft {
             topic: topic.as_bytes(),
             queue_id,
-            flag,
+            flag: 0,
             sys_flag: 0,
-            born_timestamp: born.0,
-            born_host: born.1,
+            born_timestamp,
+            born_host,
             store_host: self.store.store_host(),
             reconsume_times: 0,
             prepared_offset: 0,
-            body,
-            properties,
-        };
-        entries.iter().map(draft).collect()
+            body: &[],
+            properties: &[],
+        }
     }
 
     pub(in crate::py) fn born(

@@ -112,13 +112,17 @@ impl LogStore {
         wait: bool,
     ) -> PyResult<Appended> {
         let held = bodies_with_properties(messages)?;
-        let entries: Vec<_> = held.iter().map(|(body, text)| (0, body.as_bytes(), text.as_slice())).collect();
-        let born = self.born(born_timestamp, born_host)?;
-        self.put(py, &self.drafts(topic, queue_id, born, &entries), wait)
+        let common = self.common(topic, queue_id, self.born(born_timestamp, born_host)?);
+        let drafts: Vec<_> = held
+            .iter()
+            .map(|(body, properties)| Draft { body: body.as_bytes(), properties, ..common })
+            .collect();
+        self.put(py, &drafts, wait)
     }
 
     /// Append a batch already in the client's encoding, as `SEND_BATCH_MESSAGE` carries it.
-    #[pyo3(signature = (topic, batch, queue_id=0, *, born_timestamp=None, born_host=None, wait=true))]
+    #[pyo3(signature = (topic, batch, queue_id=0, *, sys_flag=0, born_timestamp=None, born_host=None,
+        reconsume_times=0, wait=true))]
     #[allow(clippy::too_many_arguments)]
     fn append_encoded(
         &self,
@@ -126,16 +130,23 @@ impl LogStore {
         topic: &str,
         batch: &[u8],
         queue_id: i32,
+        sys_flag: i32,
         born_timestamp: Option<i64>,
         born_host: Option<&str>,
+        reconsume_times: i32,
         wait: bool,
     ) -> PyResult<Appended> {
         let entries = batch::entries(batch)
-            .map(|entry| entry.map(|entry| (entry.flag, entry.body, entry.properties)))
+            .map(|entry| entry.map(|entry| (entry, entry.closed_properties())))
             .collect::<std::result::Result<Vec<_>, _>>()
             .map_err(|bad| PyValueError::new_err(bad.to_string()))?;
         let born = self.born(born_timestamp, born_host)?;
-        self.put(py, &self.drafts(topic, queue_id, born, &entries), wait)
+        let common = Draft { sys_flag, reconsume_times, ..self.common(topic, queue_id, born) };
+        let drafts: Vec<_> = entries
+            .iter()
+            .map(|(entry, properties)| Draft { flag: entry.flag, body: entry.body, properties, ..common })
+            .collect();
+        self.put(py, &drafts, wait)
     }
 
     /// Append messages of any queues as one unit: all of them or none.
