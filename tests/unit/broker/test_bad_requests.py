@@ -32,6 +32,16 @@ SENSELESS: list[tuple[Code, dict[str, object], bytes]] = [
     (Code.INVOKE_BROKER_TO_RESET_OFFSET, {"topic": "Nowhere", "group": "G", "timestamp": 0}, b""),
     (Code.CLONE_GROUP_OFFSET, {"srcGroup": "G"}, b""),
     (Code.QUERY_TOPIC_CONSUME_BY_WHO, {}, b""),
+    (
+        Code.CHECK_CLIENT_CONFIG,
+        {},
+        rb'{"subscriptionData":{"topic":"T","subString":"a","expressionType":"\ud800"}}',
+    ),
+    (
+        Code.HEART_BEAT,
+        {},
+        rb'{"clientID":"c","consumerDataSet":[{"groupName":"G","subscriptionDataSet":[{"topic":"\ud800"}]}]}',
+    ),
 ]
 
 

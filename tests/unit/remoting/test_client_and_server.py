@@ -321,6 +321,32 @@ async def test_a_client_that_leaves_or_is_silent_fails_the_call_to_it() -> None:
         assert not server.notify(connection, Code.HEART_BEAT)
 
 
+@in_loop
+async def test_a_call_that_timed_out_is_waited_for_no_longer() -> None:
+    events: list[str] = []
+
+    class Telling(Server):
+        def _happened(self, event: Event) -> None:
+            events.append(event.kind)
+            super()._happened(event)
+
+    async def say_nothing(request: Frame) -> None:
+        return None
+
+    server = Telling(ServerConfig(serverSelectorThreads=1).engine_options())
+    handlers = Handlers()
+    server.add(handlers)
+    address = f"127.0.0.1:{server.listen('127.0.0.1', 0)}"
+    async with calling(handlers={Code.GET_CONSUMER_RUNNING_INFO: say_nothing}) as client:
+        await client.notify(address, Code.HEART_BEAT)
+        await until(lambda: handlers.seen, "the request")
+        with pytest.raises(RemotingError, match="did not answer"):
+            await server.call(handlers.seen[0].connection, Code.GET_CONSUMER_RUNNING_INFO, timeout=0.05)
+    await until(lambda: "closed" in events, "the end of the connection")
+    assert events == ["opened", "closed"]
+    await server.stop(drain=0.5)
+
+
 @pytest.mark.shows("RM-17")
 @in_loop
 async def test_listeners_hear_of_every_connection(caplog: pytest.LogCaptureFixture) -> None:
