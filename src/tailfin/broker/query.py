@@ -183,10 +183,10 @@ class Queries:
 
 
 def _fitting(found: list[Message], bytes_max: int) -> Iterator[Message]:
-    """Yield the newest messages that fit into one answer."""
+    """Yield the newest messages that fit into one answer; one too long for any is refused as such."""
     taken = 0
     for message in found:
         taken += len(message.raw)
-        if taken > bytes_max:
+        if taken > bytes_max and message is not found[0]:
             return
         yield message
