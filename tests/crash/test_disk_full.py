@@ -169,7 +169,7 @@ def test_queues_that_find_no_space_stop_writes_lose_nothing_and_go_on(tmp_path: 
         with Store(root, stores.config(root, **settings)) as store:
             refused = _fill_up(store, history, rng)
             assert refused.status == "SERVICE_NOT_AVAILABLE"
-            assert "the disk of the consume queues is too full" in str(refused)
+            assert "the consume queues cannot be written out" in str(refused)
             _assert_all_there(store, history)
             ballast.unlink()
             wait_until(lambda: _appends(store, history, rng), "appends to go on")

@@ -12,8 +12,10 @@ pub enum Flag {
     DiskFull = 1 << 4,
     Fenced = 1 << 5,
     LogicDiskFull = 1 << 6,
-    /// Far from RocketMQ's, which has none for this.
+    // Far from RocketMQ's, which has none for these.
     CommitError = 1 << 16,
+    /// The keeper's own, so that it never takes back what Python said of the disk.
+    QueuesNotKept = 1 << 17,
 }
 
 impl Flag {
@@ -64,6 +66,7 @@ impl Flags {
             (Flag::DiskFull, "the disk is too full"),
             (Flag::Fenced, "fenced by the controller"),
             (Flag::LogicDiskFull, "the disk of the consume queues is too full"),
+            (Flag::QueuesNotKept, "the consume queues cannot be written out"),
             (Flag::CommitError, "the buffers of the transient store pool cannot be written to the log"),
         ];
         let raised = words.into_iter().filter(|&(flag, _)| bits & flag as u32 != 0).map(|(_, word)| word);

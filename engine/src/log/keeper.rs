@@ -75,12 +75,12 @@ impl Keeper {
             match self.keep(thorough) {
                 Ok(()) => {
                     seen = Some(position);
-                    if self.flags.clear(Flag::LogicDiskFull) {
+                    if self.flags.clear(Flag::QueuesNotKept) {
                         self.notes.say(Level::Info, "the consume queues can be written again");
                     }
                 }
                 Err(error) => {
-                    if self.flags.raise(Flag::LogicDiskFull) {
+                    if self.flags.raise(Flag::QueuesNotKept) {
                         self.notes.say(
                             Level::Error,
                             format!(

@@ -245,16 +245,20 @@ impl Segment {
 
     /// Time of the last change, in milliseconds since the epoch.
     pub fn modified(&self) -> Result<i64> {
-        let time = fs::metadata(&self.path)
-            .and_then(|meta| meta.modified())
-            .map_err(|source| Error::io("stat", &self.path, source))?;
+        let time = match fs::metadata(&self.path).and_then(|meta| meta.modified()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+            found => found.map_err(|source| Error::io("stat", &self.path, source))?,
+        };
         let since = time.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         Ok(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
     }
 
-    /// Remove the file; readers that hold the map keep reading.
+    /// Remove the file, unless somebody did; readers that hold the map keep reading.
     pub fn remove(&self) -> Result<()> {
-        fs::remove_file(&self.path).map_err(|source| Error::io("delete", &self.path, source))
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other.map_err(|source| Error::io("delete", &self.path, source)),
+        }
     }
 }
 

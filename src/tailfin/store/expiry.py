@@ -212,10 +212,10 @@ class Cleaner:
             self._mark(store, "logic_disk_full", before.queues_full, decided.state.queues_full)
             gone = self._delete(store, decided)
             # Queues and index follow the log, and only when it moved.
-            if self._swept_to != store.min_physical_offset:
-                self._swept_to = store.min_physical_offset
+            if self._swept_to != (start := store.min_physical_offset):
                 if swept := store.delete_expired_queue_files():
-                    log.info("deleted %d queue and index files before offset %d", swept, self._swept_to)
+                    log.info("deleted %d queue and index files before offset %d", swept, start)
+                self._swept_to = start
             return gone
 
     def _mark(self, store: Cleanable, flag: str, before: bool, after: bool) -> None:

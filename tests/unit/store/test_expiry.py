@@ -154,6 +154,7 @@ class FakeStore:
 
     files: list[LogFile]
     calls: list[str] = field(default_factory=list)
+    sweeps_fail: bool = False
 
     @property
     def min_physical_offset(self) -> int:
@@ -171,6 +172,8 @@ class FakeStore:
 
     def delete_expired_queue_files(self) -> int:
         self.calls.append("queues")
+        if self.sweeps_fail:
+            raise OSError("no space left")
         return 1
 
     def set_writable(self, reason: str, writable: bool) -> None:
@@ -205,6 +208,17 @@ def test_queues_are_left_alone_while_the_log_does_not_move() -> None:
     cleaner.run(store)
     cleaner.run(store)
     assert store.calls == ["queues"]
+
+
+def test_a_sweep_of_the_queues_that_failed_is_done_again_in_the_next_round() -> None:
+    world, store = World(), FakeStore(ages(NOON, 1), sweeps_fail=True)
+    cleaner = world.cleaner()
+    with pytest.raises(OSError, match="space"):
+        cleaner.run(store)
+    store.sweeps_fail = False
+    cleaner.run(store)
+    cleaner.run(store)
+    assert store.calls == ["queues", "queues"]
 
 
 @pytest.mark.shows("CN-05", "CN-06")

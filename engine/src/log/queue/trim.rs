@@ -209,17 +209,31 @@ impl ConsumeQueue {
                 return Ok(deleted);
             }
             let next_first = offset_of(first_end);
-            // Two units, so that a single damaged one deletes nothing.
-            for last in [next_first - 1, (next_first - 2).max(offset_of(files.start))] {
-                match self.stored_unit(last)? {
-                    Some(unit) if unit.is_valid() && unit.physical_offset < log_min => {}
-                    _ => return Ok(deleted),
-                }
+            if !self.is_expired(offset_of(files.start), next_first, log_min)? {
+                return Ok(deleted);
             }
             self.min.fetch_max(next_first, Ordering::AcqRel);
             self.tape.delete_first_file()?;
             deleted += 1;
         }
+    }
+
+    /// Whether the last messages of a file, which has the units of `[first, end)`, are before `log_min`. One of
+    /// blanks only has none.
+    fn is_expired(&self, first: i64, mut end: i64, log_min: i64) -> Result<bool> {
+        // Two units, so that a single damaged one deletes nothing.
+        for _ in 0..2 {
+            end = self.pop_while(first, end, Unit::is_blank)?;
+            if end == first {
+                break;
+            }
+            end -= 1;
+            match self.stored_unit(end)? {
+                Some(unit) if unit.is_valid() && unit.physical_offset < log_min => {}
+                _ => return Ok(false),
+            }
+        }
+        Ok(true)
     }
 
     /// Deletes the queue's files and directory and leaves it empty. Nobody may append meanwhile.

@@ -195,6 +195,41 @@ fn no_topic_is_deleted_while_dispatch_stands_and_nobody_waits_for_it() {
 }
 
 #[test]
+fn a_log_file_that_somebody_removed_counts_as_expired_and_hinders_nothing() {
+    let dir = directory();
+    let (store, _) = filled(&dir, 4);
+    fs::remove_file(dir.path().join("commitlog").join(file_name(0))).unwrap();
+    assert_eq!(store.log.segments()[0].modified().unwrap(), 0);
+    for start in [FILE, 2 * FILE] {
+        assert!(store.delete_first_log_file(false).unwrap().is_some());
+        assert_eq!(store.log.min_offset(), start);
+    }
+}
+
+#[test]
+fn what_is_said_of_a_full_disk_holds_until_it_is_taken_back() {
+    let dir = directory();
+    let store = open_with(dir.path(), |config| {
+        config.queue_flush_interval = Duration::from_millis(1);
+        config.queue_flush_thorough_interval = Duration::from_millis(1);
+    });
+    put(&store, "T", b"x");
+    settle(&store);
+    let queues = dir.path().join("consumequeue");
+    eventually("the queue is written out", || queues.join("T/0").exists());
+    let refused = || store.flags.bits() & Flag::QueuesNotKept as u32 != 0;
+    // No directory can be made in its place.
+    let blocked = queues.join("U");
+    fs::write(&blocked, "").unwrap();
+    put(&store, "U", b"x");
+    eventually("the keeper fails", refused);
+    store.flags.raise(Flag::LogicDiskFull);
+    fs::remove_file(&blocked).unwrap();
+    eventually("the keeper works", || !refused());
+    assert_eq!(store.flags.bits(), Flag::LogicDiskFull as u32);
+}
+
+#[test]
 fn a_queue_whose_messages_have_all_expired_keeps_its_place_after_a_kill() {
     let dir = directory();
     let store = open(dir.path());

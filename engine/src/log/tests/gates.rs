@@ -59,6 +59,7 @@ fn every_flag_but_not_readable_keeps_puts_out() {
         Flag::DiskFull,
         Flag::Fenced,
         Flag::LogicDiskFull,
+        Flag::QueuesNotKept,
     ];
     for flag in kept_out {
         store.flags.raise(flag);

@@ -130,6 +130,23 @@ fn only_files_with_expired_units_alone_are_deleted() {
     fill(&queue, 35..36);
 }
 
+#[test]
+fn a_file_that_ends_in_blanks_goes_when_the_messages_before_them_do() {
+    let place = Place::new(SMALL_FILE);
+    for living in 1..9 {
+        let queue = place.filled(living);
+        queue.fill_blank(32).unwrap();
+        fill(&queue, 32..34);
+        queue.write_out().unwrap();
+        let (last, border) = (unit(living - 1).physical_offset, unit(living).physical_offset);
+        assert_eq!(queue.delete_expired_files(last).unwrap(), 0, "the last of {living} is in the log");
+        assert_eq!(all_units(&queue)[..living as usize], units(0..living));
+        assert_eq!(queue.delete_expired_files(border).unwrap(), 3, "two files have blanks only");
+        assert_eq!(place.names(), [600]);
+        queue.destroy().unwrap();
+    }
+}
+
 // shows: RC-06
 #[test]
 fn a_destroyed_queue_is_gone_and_can_begin_anew() {
