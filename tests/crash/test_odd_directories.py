@@ -294,7 +294,7 @@ def test_an_abort_file_without_need_only_costs_a_longer_start(
     caplog.clear()
     with _open(root):
         pass
-    assert _said(caplog, "recovered after an orderly stop")
+    assert _said(caplog, "the log is as an orderly stop left it")
     assert not stores.verify(root)
 
 

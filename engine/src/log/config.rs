@@ -41,8 +41,6 @@ pub struct StoreConfig {
     pub append_property_crc: bool,
     pub verify_property_crc: bool,
     pub check_crc_on_recover: bool,
-    /// An orderly stop of a log of this length is written down, so that the next start need not walk it.
-    pub note_orderly_from_bytes: u64,
 
     pub flush_mode: FlushMode,
     pub sync_flush_timeout: Duration,
@@ -89,8 +87,6 @@ pub struct TransferLimit {
     pub count: usize,
 }
 
-/// A log shorter than this is walked sooner than its stop is written down.
-pub const NOTE_ORDERLY_FROM_BYTES: u64 = 64 << 20;
 /// The name of the file that tells how an orderly stop left the store.
 pub const ORDERLY_STOP: &str = "tailfin-orderly-stop";
 
@@ -130,7 +126,6 @@ impl StoreConfig {
             append_property_crc: false,
             verify_property_crc: false,
             check_crc_on_recover: true,
-            note_orderly_from_bytes: NOTE_ORDERLY_FROM_BYTES,
             flush_mode: FlushMode::Async,
             sync_flush_timeout: Duration::from_secs(5),
             flush_interval: Duration::from_millis(500),

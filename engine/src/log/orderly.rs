@@ -43,8 +43,7 @@ pub struct LogEnd {
 /// Write down how an orderly stop leaves the log and what is derived from it, if the system's marks can be relied on.
 pub fn note(config: &StoreConfig, log: &CommitLog, derived: &Derived) -> Result<()> {
     let files = last_files(log);
-    let Some(first) = files.first() else { return Ok(()) };
-    if log.written() - first.start() < config.note_orderly_from_bytes || !let_a_tick_pass(&files)? {
+    if files.is_empty() || !let_a_tick_pass(&files)? {
         return Ok(());
     }
     let path = &config.orderly_stop_path;

@@ -8,9 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::codec::parse_host;
-use crate::log::config::{
-    FlushMode, NOTE_ORDERLY_FROM_BYTES, ORDERLY_STOP, StoreConfig, TransferLimit, TransientPoolConfig,
-};
+use crate::log::config::{FlushMode, ORDERLY_STOP, StoreConfig, TransferLimit, TransientPoolConfig};
 
 /// Takes options out of a dict one by one, so that what nobody took can be named.
 pub struct Options<'py>(Bound<'py, PyDict>);
@@ -99,7 +97,6 @@ pub fn store_config(root: &Path, options: &Bound<'_, PyAny>) -> PyResult<StoreCo
         append_property_crc: options.take("enabledAppendPropCRC")?,
         verify_property_crc: options.take("forceVerifyPropCRC")?,
         check_crc_on_recover: options.take("checkCRCOnRecover")?,
-        note_orderly_from_bytes: NOTE_ORDERLY_FROM_BYTES,
         flush_mode,
         sync_flush_timeout: options.millis("syncFlushTimeout")?,
         flush_interval: options.millis("flushIntervalCommitLog")?,

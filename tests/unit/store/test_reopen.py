@@ -21,3 +21,14 @@ def test_a_batch_in_the_transient_pool_knows_all_its_ids(reopen: Open) -> None:
     ids = result.message_id.split(",")
     assert store.wait_for("T", 0, 2, 5)
     assert [message.message_id for message in store.read("T")] == ids
+
+
+def test_a_topic_that_was_deleted_stays_away_over_restarts(reopen: Open) -> None:
+    store = reopen()
+    for topic in ("T", "U"):
+        for _ in range(5):
+            store.append(topic, b"x")
+    assert store.delete_topic("T")
+    for _ in range(3):
+        store = reopen()
+        assert store.topics() == {"U": [0]}

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::error::Error;
+use crate::log::config::ORDERLY_STOP;
 
 // shows: ST-20, X-23
 #[test]
@@ -17,7 +18,8 @@ fn the_directory_is_laid_out_as_rocketmq_does() {
     assert_eq!(abort.lines().next().unwrap(), std::process::id().to_string());
     assert_eq!(fs::read_to_string(dir.path().join("lock")).unwrap(), "lock");
     store.close().unwrap();
-    assert_eq!(names(dir.path()), &running[1..]);
+    let closed = ["checkpoint", "commitlog", "consumequeue", "index", "lock", ORDERLY_STOP];
+    assert_eq!(names(dir.path()), closed);
 }
 
 // shows: ST-04
@@ -31,7 +33,7 @@ fn a_start_tells_how_the_last_run_ended() {
     store.close().unwrap();
     drop(store);
     let clean = notes(&open(dir.path()));
-    assert!(has_note(&clean, Level::Info, "recovered after an orderly stop"), "{clean:?}");
+    assert!(has_note(&clean, Level::Info, "the log is as an orderly stop left it"), "{clean:?}");
     assert!(!has_note(&clean, Level::Warning, "did not stop in order"));
     let unclean = notes(&open(copy.path()));
     assert!(has_note(&unclean, Level::Warning, "the last run did not stop in order"), "{unclean:?}");

@@ -11,14 +11,10 @@ const WALKED: &str = "recovered after an orderly stop: checked";
 /// What is changed, and how.
 type Change<'a> = (&'a str, &'a dyn Fn(&Path));
 
-fn open_noting(root: &Path) -> Store {
-    open_with(root, |config| config.note_orderly_from_bytes = 0)
-}
-
 /// A closed store of four files and a bit, and its directory.
 fn closed() -> (TempDir, usize) {
     let dir = directory();
-    let store = open_noting(dir.path());
+    let store = open(dir.path());
     put_with(&store, "T", &[("KEYS", "first")]);
     let count = 1 + fill_files(&store, "T", 5);
     put(&store, "Other", b"one");
@@ -36,7 +32,7 @@ fn change_byte(path: &Path, position: usize) {
 #[test]
 fn a_log_that_is_as_it_was_left_is_not_walked_and_goes_on() {
     let (dir, count) = closed();
-    let store = open_noting(dir.path());
+    let store = open(dir.path());
     let said = notes(&store);
     assert!(has_note(&said, Level::Info, AS_LEFT) && !has_note(&said, Level::Info, WALKED), "{said:?}");
     assert!(!dir.path().join(ORDERLY_STOP).exists(), "it is true of one start only");
@@ -46,7 +42,7 @@ fn a_log_that_is_as_it_was_left_is_not_walked_and_goes_on() {
     let copy = killed(dir.path());
     store.close().unwrap();
     for root in [dir.path(), copy.path()] {
-        let store = open_noting(root);
+        let store = open(root);
         assert_eq!(bodies(&store, "T").len(), count + 1);
         assert_eq!(bodies(&store, "Other"), [b"one", b"two"]);
     }
@@ -74,7 +70,7 @@ fn whatever_changed_since_the_stop_leads_to_a_walk() {
     for (what, change) in changes {
         let (dir, count) = closed();
         change(dir.path());
-        let store = open_noting(dir.path());
+        let store = open(dir.path());
         let said = notes(&store);
         assert!(
             has_note(&said, Level::Info, WALKED) && !has_note(&said, Level::Info, AS_LEFT),
@@ -88,7 +84,7 @@ fn whatever_changed_since_the_stop_leads_to_a_walk() {
 /// A queue whose messages are in files that a walk after an orderly stop does not read.
 fn closed_with_a_quiet_queue() -> TempDir {
     let dir = directory();
-    let store = open_noting(dir.path());
+    let store = open(dir.path());
     put_numbered(&store, "Quiet", 15);
     fill_files(&store, "T", 6);
     store.close().unwrap();
@@ -116,7 +112,7 @@ fn a_quiet_queue_that_is_gone_or_shorter_than_it_was_left_is_built_again() {
     for (what, change) in changes {
         let dir = closed_with_a_quiet_queue();
         change(dir.path());
-        let store = open_noting(dir.path());
+        let store = open(dir.path());
         assert_eq!(bodies(&store, "Quiet"), numbered(15), "{what}");
         assert!(has_note(&notes(&store), Level::Warning, "queue Quiet-0 lacks messages"), "{what}");
         assert_eq!(put(&store, "Quiet", b"next").queue_offset, 15);
@@ -133,7 +129,7 @@ fn a_quiet_queue_that_is_gone_is_built_again_also_when_another_one_is_damaged() 
     let end = bytes.iter().rposition(|&byte| byte != 0).unwrap();
     bytes[end / 20 * 20 + 7] ^= 1; // where the last message is
     fs::write(last, bytes).unwrap();
-    let store = open_noting(dir.path());
+    let store = open(dir.path());
     assert_eq!(bodies(&store, "Quiet"), numbered(15));
     let said = notes(&store);
     assert!(has_note(&said, Level::Warning, "queue T-0 lacks messages"), "{said:?}");
@@ -145,7 +141,6 @@ fn a_queue_without_messages_or_an_index_that_is_switched_makes_no_difference() {
     let (dir, count) = closed();
     for index_enabled in [true, false, true, true] {
         let store = open_with(dir.path(), |config| {
-            config.note_orderly_from_bytes = 0;
             config.index_enabled = index_enabled;
         });
         let said = notes(&store);
@@ -160,18 +155,18 @@ fn a_queue_without_messages_or_an_index_that_is_switched_makes_no_difference() {
 #[test]
 fn an_index_put_back_from_an_older_copy_gets_what_it_lacks() {
     let dir = directory();
-    let store = open_noting(dir.path());
+    let store = open(dir.path());
     put_with(&store, "T", &[("KEYS", "early")]);
     settle(&store);
     store.close().unwrap();
     let older = killed(dir.path());
-    let store = open_noting(dir.path());
+    let store = open(dir.path());
     put_with(&store, "T", &[("KEYS", "late")]);
     fill_files(&store, "T", 6);
     store.close().unwrap();
     fs::remove_dir_all(dir.path().join("index")).unwrap();
     fs::rename(older.path().join("index"), dir.path().join("index")).unwrap();
-    let store = open_noting(dir.path());
+    let store = open(dir.path());
     for key in ["early", "late"] {
         assert_eq!(
             store.query(b"T", Indexed::Key(key.as_bytes()), 0, i64::MAX, 64).unwrap().len(),
@@ -193,7 +188,7 @@ fn topics_that_were_deleted_before_the_stop_do_not_come_back() {
     ];
     for (what, change) in changes {
         let dir = directory();
-        let store = open_noting(dir.path());
+        let store = open(dir.path());
         put_numbered(&store, "Deleted", 10);
         put_numbered(&store, "Anew", 10);
         put_numbered(&store, "Quiet", 15);
@@ -207,7 +202,7 @@ fn topics_that_were_deleted_before_the_stop_do_not_come_back() {
         settle(&store);
         store.close().unwrap();
         change(dir.path());
-        let store = open_noting(dir.path());
+        let store = open(dir.path());
         assert_eq!(bodies(&store, "Deleted").len(), 0, "{what}");
         assert_eq!(bodies(&store, "Anew"), numbered(2), "{what}");
         assert_eq!(bodies(&store, "Quiet"), numbered(15), "{what}");
@@ -220,13 +215,13 @@ fn topics_that_were_deleted_before_the_stop_do_not_come_back() {
 #[test]
 fn what_was_not_confirmed_at_an_orderly_stop_is_read_after_the_next_start() {
     let dir = directory();
-    let store = open_noting(dir.path());
+    let store = open(dir.path());
     let confirmed = put(&store, "T", b"confirmed");
     settle(&store);
     store.dispatcher.set_confirm_limit(Some(confirmed.physical_offset + confirmed.size));
     put(&store, "T", b"not yet");
     store.close().unwrap();
-    let store = open_noting(dir.path());
+    let store = open(dir.path());
     assert_eq!(bodies(&store, "T"), [&b"confirmed"[..], b"not yet"]);
 }
 
@@ -234,7 +229,7 @@ fn what_was_not_confirmed_at_an_orderly_stop_is_read_after_the_next_start() {
 fn a_copied_directory_is_walked() {
     let (dir, count) = closed();
     let copy = killed(dir.path());
-    let store = open_noting(copy.path());
+    let store = open(copy.path());
     assert!(has_note(&notes(&store), Level::Info, WALKED));
     assert_eq!(bodies(&store, "T").len(), count);
 }
@@ -247,19 +242,26 @@ fn who_asks_for_checksums_of_whole_records_gets_a_walk() {
 }
 
 #[test]
-fn a_short_log_leaves_no_note() {
+fn a_topic_that_was_deleted_from_a_short_log_stays_away_over_many_starts() {
     let dir = directory();
     let store = open(dir.path());
-    put(&store, "T", b"one");
+    put_numbered(&store, "Deleted", 5);
+    put_numbered(&store, "Kept", 5);
     settle(&store);
+    assert!(store.delete_topic(b"Deleted").unwrap());
     store.close().unwrap();
-    assert!(!dir.path().join(ORDERLY_STOP).exists());
+    for round in 0..3 {
+        let store = open(dir.path());
+        assert_eq!(store.derived.queues.topics(), [Arc::from("Kept")], "start {round}");
+        assert_eq!(bodies(&store, "Kept"), numbered(5));
+        store.close().unwrap();
+    }
 }
 
 #[test]
 fn a_note_that_cannot_be_written_does_not_spoil_the_stop() {
     let dir = directory();
-    let store = open_noting(dir.path());
+    let store = open(dir.path());
     put(&store, "T", b"one");
     settle(&store);
     fs::create_dir(dir.path().join(ORDERLY_STOP)).unwrap();

@@ -1,6 +1,7 @@
 //! Starts after a clean stop and after a kill.
 
 use super::*;
+use crate::log::config::ORDERLY_STOP;
 use crate::log::segment::file_name;
 use crate::message::layout::{QUEUE_ID_AT, QUEUE_OFFSET_AT};
 
@@ -214,12 +215,13 @@ fn an_unclean_start_begins_at_the_file_the_checkpoint_vouches_for() {
 
 // shows: RC-02
 #[test]
-fn a_clean_start_checks_the_last_three_files() {
+fn a_clean_start_that_no_note_speaks_for_checks_the_last_three_files() {
     let dir = directory();
     let store = open(dir.path());
     let count = fill_files(&store, "T", 6);
     store.close().unwrap();
     drop(store);
+    fs::remove_file(dir.path().join(ORDERLY_STOP)).unwrap();
     let store = open(dir.path());
     let lines = notes(&store);
     assert!(has_note(&lines, Level::Info, &format!("from offset {} ", 3 * FILE)), "{lines:?}");
