@@ -306,6 +306,9 @@ class LogStore:
 
         Waits up to `timeout` seconds when there is none yet. An offset in the middle of a record, or
         below the log's start, is a `ValueError`.
+
+        Raises:
+            StoreDamaged: the first record is damaged; the text says where to go on, if there is anything.
         """
     def message_at(self, physical_offset: int) -> Message | None:
         """Return the record that starts at this offset, or None when none does."""

@@ -50,16 +50,19 @@ impl Store {
     pub fn offset_at_time(&self, queue: &ConsumeQueue, timestamp: i64, upper: bool) -> Result<i64> {
         let (min, max) = (queue.min_offset(), queue.max_offset());
         let mut view = View::new(&self.log, self.dispatcher.confirmed());
-        // What the log no longer has is older than anything asked for.
-        let mut stored_at = |unit: &Unit| -> Result<i64> {
-            let record = view.record(unit.physical_offset.max(0).cast_unsigned())?;
-            Ok(record.map_or(0, |record| record.store_timestamp()))
+        let mut stored_at = |unit: &Unit| -> Result<Option<i64>> {
+            let offset = unit.physical_offset.max(0).cast_unsigned();
+            if let Some(record) = view.record(offset)? {
+                return Ok(Some(record.store_timestamp()));
+            }
+            // What the log no longer has is older than anything asked for; of what is damaged nobody knows.
+            Ok((offset < self.log.min_offset()).then_some(0))
         };
         if upper {
-            let after = queue.search(min, max, |unit| Ok(stored_at(unit)? <= timestamp))?;
+            let after = queue.search(min, max, |unit| Ok(stored_at(unit)?.map(|time| time <= timestamp)))?;
             return Ok((after - 1).clamp(min, max));
         }
-        queue.search(min, max, |unit| Ok(stored_at(unit)? < timestamp))
+        queue.search(min, max, |unit| Ok(stored_at(unit)?.map(|time| time < timestamp)))
     }
 }
 

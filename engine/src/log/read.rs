@@ -150,6 +150,12 @@ impl ReadResult {
         }
     }
 
+    /// For how many messages it took memory.
+    #[cfg(test)]
+    pub fn messages_room(&self) -> usize {
+        self.messages.capacity()
+    }
+
     /// A result that holds these pieces of a map.
     #[cfg(test)]
     pub fn of_pieces(map: &Arc<Mapping>, pieces: &[(usize, usize)]) -> Self {
@@ -173,6 +179,8 @@ impl ReadResult {
 
 /// How many units one read looks through for messages that match its filter.
 const FILTER_SCAN_UNITS: usize = 800;
+/// How many units are read at once: a read of very many messages is mostly full long before it has them all.
+const CHUNK_UNITS: usize = 256;
 /// How far ahead of its use a message is fetched from memory: as far as the processor has room for such requests.
 const PREFETCH_UNITS: usize = 16;
 
@@ -213,8 +221,9 @@ impl Store {
     ) -> Result<ReadResult> {
         let mut result = ReadResult::empty(GetStatus::NoMatchedMessage, request.offset, min, max);
         let limits = Limits::new(request, self.config.transfer_memory, self.config.transfer_disk);
-        let chunk = if request.filter.is_some() { FILTER_SCAN_UNITS } else { limits.count_max() };
-        let mut units = Vec::with_capacity(chunk.min(FILTER_SCAN_UNITS) + PREFETCH_UNITS);
+        let mut left = if request.filter.is_some() { FILTER_SCAN_UNITS } else { limits.count_max() };
+        let mut chunk = left.min(CHUNK_UNITS);
+        let mut units = Vec::with_capacity(chunk + PREFETCH_UNITS);
         // Some more than this read may return: a reader mostly comes back for what follows.
         queue.read(request.offset, chunk + PREFETCH_UNITS, &mut units)?;
         if units.is_empty() {
@@ -226,68 +235,77 @@ impl Store {
         let hot_bytes = self.hot_bytes();
         let hot_from = self.log.written().saturating_sub(hot_bytes);
         let mut last_physical = None;
-        if request.filter.is_none() {
-            result.messages.reserve_exact(units.len().min(chunk));
-        }
-        for unit in units.iter().take(PREFETCH_UNITS) {
-            view.prefetch(unit);
-        }
-        for (index, &unit) in units.iter().take(chunk).enumerate() {
-            if let Some(soon) = units.get(index + PREFETCH_UNITS) {
-                view.prefetch(soon);
+        'reading: loop {
+            if request.filter.is_none() {
+                result.messages.reserve(units.len().min(chunk));
             }
-            let physical = unit.physical_offset.max(0).cast_unsigned();
-            if limits.is_full(&result, unit.size.max(0) as usize, physical < hot_from) {
+            for unit in units.iter().take(PREFETCH_UNITS) {
+                view.prefetch(unit);
+            }
+            for (index, &unit) in units.iter().take(chunk).enumerate() {
+                if let Some(soon) = units.get(index + PREFETCH_UNITS) {
+                    view.prefetch(soon);
+                }
+                let physical = unit.physical_offset.max(0).cast_unsigned();
+                if limits.is_full(&result, unit.size.max(0) as usize, physical < hot_from) {
+                    break 'reading;
+                }
+                // A damaged unit says nothing of the tags: its message is looked for first.
+                if let Some(filter) = request.filter
+                    && unit.is_valid()
+                    && !filter.may_match(queue.tags_code(unit)?)
+                {
+                    result.next_offset += 1;
+                    continue;
+                }
+                let offset = result.next_offset;
+                if request.filter.is_none()
+                    && let Some(found) = view.glance(unit, queue, offset)
+                    && (!request.check_bodies || found.message.body_is_intact())
+                {
+                    result.push(found.map, found.at, found.size);
+                    last_physical = Some(physical);
+                    result.next_offset += 1;
+                    continue;
+                }
+                let looked = match view.record(physical) {
+                    Ok(Some(record)) if leads_to(unit, &record, queue, offset) => Ok(Looked::Message(record)),
+                    Ok(_) => self.look_around(&mut view, queue, offset, unit),
+                    Err(error) => Err(error),
+                };
+                match looked {
+                    Ok(Looked::Message(record)) => {
+                        if request.check_bodies && !record.body_is_intact() {
+                            if result.is_empty() {
+                                return Err(self.damaged_message(queue, offset, unit.physical_offset));
+                            }
+                            break 'reading;
+                        }
+                        let physical = record.physical_offset().cast_unsigned();
+                        let size = record.size();
+                        last_physical = Some(physical);
+                        let wanted = request.filter.is_none_or(|filter| {
+                            (unit.is_valid() || filter.may_match(self.derived.unit_of(&record).tags_code))
+                                && filter.matches(record.properties())
+                        });
+                        if wanted && let Some((map, at)) = view.place(physical) {
+                            result.push(map, at, size);
+                        }
+                    }
+                    Ok(Looked::Expired) if result.is_empty() => result.status = GetStatus::MessageWasRemoving,
+                    Ok(Looked::Expired | Looked::Blank) => {}
+                    Err(_) if !result.is_empty() => break 'reading,
+                    Err(error) => return Err(error),
+                }
+                result.next_offset += 1;
+            }
+            if left <= chunk || units.len() <= chunk {
                 break;
             }
-            // A damaged unit says nothing of the tags: its message is looked for first.
-            if let Some(filter) = request.filter
-                && unit.is_valid()
-                && !filter.may_match(queue.tags_code(unit)?)
-            {
-                result.next_offset += 1;
-                continue;
-            }
-            let offset = result.next_offset;
-            if request.filter.is_none()
-                && let Some(found) = view.glance(unit, queue, offset)
-                && (!request.check_bodies || found.message.body_is_intact())
-            {
-                result.push(found.map, found.at, found.size);
-                last_physical = Some(physical);
-                result.next_offset += 1;
-                continue;
-            }
-            let looked = match view.record(physical) {
-                Ok(Some(record)) if leads_to(unit, &record, queue, offset) => Ok(Looked::Message(record)),
-                Ok(_) => self.look_around(&mut view, queue, offset, unit),
-                Err(error) => Err(error),
-            };
-            match looked {
-                Ok(Looked::Message(record)) => {
-                    if request.check_bodies && !record.body_is_intact() {
-                        if result.is_empty() {
-                            return Err(self.damaged_message(queue, offset, unit.physical_offset));
-                        }
-                        break;
-                    }
-                    let physical = record.physical_offset().cast_unsigned();
-                    let size = record.size();
-                    last_physical = Some(physical);
-                    let wanted = request.filter.is_none_or(|filter| {
-                        (unit.is_valid() || filter.may_match(self.derived.unit_of(&record).tags_code))
-                            && filter.matches(record.properties())
-                    });
-                    if wanted && let Some((map, at)) = view.place(physical) {
-                        result.push(map, at, size);
-                    }
-                }
-                Ok(Looked::Expired) if result.is_empty() => result.status = GetStatus::MessageWasRemoving,
-                Ok(Looked::Expired | Looked::Blank) => {}
-                Err(_) if !result.is_empty() => break,
-                Err(error) => return Err(error),
-            }
-            result.next_offset += 1;
+            left -= chunk;
+            chunk = left.min(CHUNK_UNITS);
+            units.clear();
+            queue.read(result.next_offset, chunk + PREFETCH_UNITS, &mut units)?;
         }
         result.suggest_slave =
             last_physical.is_some_and(|last| self.log.written().saturating_sub(last) > hot_bytes);
@@ -331,15 +349,16 @@ impl Store {
         if slice.record()?.body_is_intact() {
             return Ok(Some(slice));
         }
-        Err(self.damaged_at(physical_offset))
+        Err(self.damaged_at(physical_offset, None))
     }
 
-    fn damaged_at(&self, physical_offset: u64) -> Error {
+    fn damaged_at(&self, physical_offset: u64, next: Option<u64>) -> Error {
         let path = self
             .log
             .segment_of(physical_offset)
             .map_or_else(|| self.log.dir().to_path_buf(), |segment| segment.path().to_path_buf());
-        Error::Damaged { path, what: format!("the message at offset {physical_offset} is damaged") }
+        let way_on = next.map_or_else(String::new, |next| format!("; go on at {next} to go past it"));
+        Error::Damaged { path, what: format!("the message at offset {physical_offset} is damaged{way_on}") }
     }
 
     /// The physical offsets of `count` records that were placed as one batch.
@@ -382,10 +401,11 @@ impl Store {
         }
         let arrived = || self.dispatcher.position() > from || self.is_closed();
         self.dispatcher.arrivals.wait_until(deadline, arrived);
-        let mut view = View::new(&self.log, self.dispatcher.position());
+        let end = self.dispatcher.position();
+        let mut view = View::new(&self.log, end);
         let mut found = Vec::new();
         let (mut at, mut bytes) = (from, 0);
-        while at < view.end() && found.len() < count_max && bytes < bytes_max {
+        while at < end && found.len() < count_max && bytes < bytes_max {
             let size = match view.look(at)? {
                 Seen::Record(record) if record.body_is_intact() => record.size(),
                 Seen::NextFile(start) => {
@@ -393,16 +413,34 @@ impl Store {
                     continue;
                 }
                 Seen::Record(_) | Seen::Nothing if !found.is_empty() => break,
-                Seen::Nothing if at == from => {
+                Seen::Nothing if at == from && self.is_amid_record(at, end)? => {
                     return Err(Error::Config(format!("no record starts at offset {at}")));
                 }
-                Seen::Record(_) | Seen::Nothing => return Err(self.damaged_at(at)),
+                Seen::Record(_) | Seen::Nothing => {
+                    let next = view.next_intact(at + 1);
+                    return Err(self.damaged_at(at, next));
+                }
             };
             found.extend(view.place(at).map(|(map, position)| Slice::new(map.clone(), position, size)));
             bytes += size;
             at += size as u64;
         }
         Ok((found, at))
+    }
+
+    /// Whether no record can start at an offset, of a log that ends at `end`, since it lies amid what is intact.
+    fn is_amid_record(&self, offset: u64, end: u64) -> Result<bool> {
+        let mut view = View::new(&self.log, end);
+        let mut at = self.log.segment_of(offset).map_or(offset, |segment| segment.start());
+        while at < offset {
+            at = match view.look(at)? {
+                Seen::Record(record) if at + record.size() as u64 > offset => return Ok(true),
+                Seen::Record(record) => at + record.size() as u64,
+                Seen::NextFile(_) => return Ok(true),
+                Seen::Nothing => view.next_intact(at + 1).unwrap_or(offset),
+            };
+        }
+        Ok(false)
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::commit_log::CommitLog;
 use super::mapping::Mapping;
 use super::queue::{ConsumeQueue, Unit};
+use super::recover::find_intact;
 use super::segment::Segment;
 use crate::error::{Error, Result};
 use crate::message::layout::{RECORD_BYTES_MIN, field};
@@ -156,6 +157,19 @@ impl<'a> View<'a> {
         let size = u32::from_be_bytes(field(segment.bytes(at..limit), 0));
         segment.map().check()?;
         Ok(Some(u64::from(size)))
+    }
+
+    /// Where the first intact record from `offset` on starts.
+    pub fn next_intact(&self, mut offset: u64) -> Option<u64> {
+        while offset < self.end {
+            let segment = self.log.segment_of(offset)?;
+            let (start, end) = (segment.start(), self.end.min(segment.end()));
+            if let Some(position) = find_intact(&segment, offset - start, end - start) {
+                return Some(start + position);
+            }
+            offset = end;
+        }
+        None
     }
 
     /// The map that holds what was last looked at, and where `offset` lies in it.

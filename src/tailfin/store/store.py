@@ -114,6 +114,7 @@ class Store(LogStore):
 
         Raises:
             ValueError: no record begins at the offset, or it is below the log's start.
+            StoreDamaged: the next record is damaged; the text says where to go on, if there is anything.
             StoreClosed: the store was closed meanwhile.
         """
         offset = self.min_physical_offset if physical_offset is None else physical_offset

@@ -1,10 +1,11 @@
 import itertools
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
-from tailfin.store import Store, StoreClosed
+from tailfin.store import Store, StoreClosed, StoreDamaged
 
 
 def test_follow_yields_all_topics_in_stored_order_and_ends(store: Store) -> None:
@@ -54,3 +55,17 @@ def test_two_followers_do_not_disturb_each_other(store: Store) -> None:
         store.append("T", b"%d" % number)
     pairs = itertools.zip_longest(store.follow(), store.follow())
     assert all(one is not None and other is not None and one.body == other.body for one, other in pairs)
+
+
+def test_follow_stops_at_damage_and_says_where_to_go_on(store: Store, tmp_path: Path) -> None:
+    places = [store.append("T", b"%d" % number).physical_offset for number in range(4)]
+    assert store.wait_for("T", 0, 3, 5.0)
+    file = tmp_path / "data" / "commitlog" / f"{0:020}"
+    with file.open("r+b") as stream:
+        stream.seek(places[2] + 4)
+        stream.write(b"XXXX")
+    follower = store.follow()
+    assert [next(follower).body, next(follower).body] == [b"0", b"1"]
+    with pytest.raises(StoreDamaged, match=f"offset {places[2]} is damaged; go on at {places[3]} "):
+        next(follower)
+    assert [message.body for message in store.follow(places[3])] == [b"3"]

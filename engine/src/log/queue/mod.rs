@@ -296,24 +296,32 @@ impl ConsumeQueue {
     }
 
     /// The first offset of `[from, to)`, within `[min, max)`, for whose unit `is_before` is false, or the
-    /// end of that range. The units for which it is true come first. A place whose message is unknown goes with the
-    /// one before it: a guess could lead the search past all that is left of it.
+    /// end of that range. The units for which it is true come first. A place whose message is unknown, to us or to
+    /// `is_before`, goes with the one before it: a guess could lead the search past all that is left of it.
     pub fn search(
         &self,
         from: i64,
         to: i64,
-        mut is_before: impl FnMut(&Unit) -> Result<bool>,
+        mut is_before: impl FnMut(&Unit) -> Result<Option<bool>>,
     ) -> Result<i64> {
         let (min, max) = (self.min_offset(), self.max_offset());
         let from = from.clamp(min, max.max(min));
         let is_hole = |unit: &Unit| unit.is_blank() || !unit.is_valid();
         self.partition(from, to.min(max), |at, unit| {
-            if !is_hole(unit) {
-                return is_before(unit);
+            let (mut at, mut unit) = (at, *unit);
+            loop {
+                if !is_hole(&unit)
+                    && let Some(verdict) = is_before(&unit)?
+                {
+                    return Ok(verdict);
+                }
+                let known_end = self.pop_while(from, at, is_hole)?;
+                at = known_end - 1;
+                match if known_end > from { self.stored_unit(at)? } else { None } {
+                    Some(before) => unit = before,
+                    None => return Ok(true),
+                }
             }
-            let known_end = self.pop_while(from, at, is_hole)?;
-            let known = if known_end > from { self.stored_unit(known_end - 1)? } else { None };
-            known.map_or(Ok(true), |unit| is_before(&unit))
         })
     }
 

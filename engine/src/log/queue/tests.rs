@@ -239,12 +239,14 @@ fn a_reopened_queue_goes_on_where_it_ended() {
 fn search_finds_the_first_unit_that_is_not_before() {
     let queue = Place::new(SMALL_FILE).create();
     fill(&queue, 5..25);
-    let find = |from, to, limit| queue.search(from, to, |u| Ok(u.physical_offset < limit)).unwrap();
+    let find = |from, to, limit| queue.search(from, to, |u| Ok(Some(u.physical_offset < limit))).unwrap();
     assert_eq!(find(0, i64::MAX, 1250), 13);
     assert_eq!(find(0, i64::MAX, 0), 5);
     assert_eq!(find(0, i64::MAX, 9999), 25);
     assert_eq!(find(7, 10, 9999), 10);
     assert_eq!(find(30, 40, 0), 25);
+    let first_known = |unit: &Unit| (unit.physical_offset >= 1200).then_some(unit.physical_offset < 1500);
+    assert_eq!(queue.search(0, 99, |unit| Ok(first_known(unit))).unwrap(), 15);
     let failed = queue.search(0, 99, |_| Err(Error::Closed));
     assert!(matches!(failed, Err(Error::Closed)));
 }
@@ -258,7 +260,7 @@ fn a_search_that_meets_blank_or_damaged_units_goes_past_nothing() {
     for damaged in [5, 8, 9] {
         queue.replace(damaged, Unit::decode(&[0; UNIT_BYTES])).unwrap();
     }
-    let find = |limit| queue.search(0, i64::MAX, |u| Ok(u.physical_offset < limit)).unwrap();
+    let find = |limit| queue.search(0, i64::MAX, |u| Ok(Some(u.physical_offset < limit))).unwrap();
     for wanted in [0, 1, 4, 6, 7, 40, 41, 49] {
         assert_eq!(find(unit(wanted).physical_offset), wanted);
     }

@@ -193,6 +193,78 @@ fn a_time_leads_to_the_first_message_not_before_it_or_the_last_not_after_it() {
     assert_eq!([at(99_999, false), at(99_999, true)], [201, 200], "after the last");
 }
 
+#[test]
+fn damaged_messages_hide_no_others_from_a_search_by_time() {
+    let dir = directory();
+    let store = open(dir.path());
+    let (base, _) = timed(&store);
+    let queue = store.derived.queues.get(b"T", 0).unwrap();
+    // Among them all that a search comes by first.
+    for offset in 60..160 {
+        damage(&store, queue.unit_at(offset).unwrap().unwrap().physical_offset.cast_unsigned());
+    }
+    let at = |time: i64, upper| store.offset_at_time(&queue, base + time, upper).unwrap();
+    assert_eq!([at(100, false), at(100, true)], [21, 22], "before the damage");
+    assert_eq!([at(900, false), at(900, true)], [181, 182], "behind it");
+}
+
+/// Makes a message unreadable by its magic.
+fn damage(store: &Store, physical_offset: u64) {
+    let segment = store.log.segment_of(physical_offset).unwrap();
+    segment.overwrite(physical_offset - segment.start() + 4, b"XXXX").unwrap();
+}
+
+#[test]
+fn a_reader_of_the_log_is_told_where_it_goes_on_behind_damage() {
+    let dir = directory();
+    let store = open(dir.path());
+    let placed = put_numbered(&store, "T", 6);
+    settle(&store);
+    let from = |from| store.read_log(from, 100, 1 << 20, Some(Instant::now()));
+    for hurt in [2, 3, 5] {
+        damage(&store, placed[hurt].physical_offset);
+    }
+    let (found, next) = from(0).unwrap();
+    assert_eq!((found.len(), next), (2, placed[2].physical_offset));
+    let stopped = from(next).unwrap_err();
+    assert!(matches!(stopped, crate::error::Error::Damaged { .. }));
+    let way_on = placed[4].physical_offset;
+    let expected = format!("offset {next} is damaged; go on at {way_on}");
+    assert!(stopped.to_string().contains(&expected), "{stopped}");
+    for amid in [placed[1].physical_offset + 1, way_on + 10] {
+        let refused = from(amid).unwrap_err();
+        assert!(matches!(refused, crate::error::Error::Config(_)), "{refused}");
+    }
+    let (found, next) = from(way_on).unwrap();
+    assert_eq!((found.len(), next), (1, placed[5].physical_offset));
+    let stopped = from(next).unwrap_err().to_string();
+    assert!(!stopped.contains("go on"), "nothing is behind it: {stopped}");
+}
+
+#[test]
+fn a_read_of_very_many_messages_gives_all_of_them() {
+    let dir = directory();
+    let store = open(dir.path());
+    put_numbered(&store, "T", 1000);
+    settle(&store);
+    for count_max in [255, 256, 257, 600, 1000, 1001, usize::MAX] {
+        let wanted = ReadRequest {
+            count_max,
+            bytes_max: Some(usize::MAX),
+            transfer_limits: false,
+            ..request("T", 0, 0)
+        };
+        let found = store.read(&wanted).unwrap();
+        let bodies: Vec<_> =
+            slices(&found).iter().map(|slice| slice.record().unwrap().body().to_vec()).collect();
+        assert_eq!(bodies, numbered(count_max.min(1000)));
+        assert_eq!(found.next_offset, bodies.len() as i64);
+        assert!(found.messages_room() <= 2 * found.len().max(256));
+        let first = store.read(&ReadRequest { bytes_max: Some(1), ..wanted }).unwrap();
+        assert!(first.len() == 1 && first.messages_room() <= 256);
+    }
+}
+
 // shows: CQ-08
 #[test]
 fn a_time_before_the_queue_begins_leads_to_its_minimum() {
