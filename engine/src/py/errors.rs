@@ -105,6 +105,12 @@ impl From<Error> for PyErr {
     }
 }
 
+/// An error of opening a store, with the notes that were made until then.
+pub fn with_notes(py: Python<'_>, error: PyErr, notes: Vec<(&'static str, String)>) -> PyErr {
+    let filled = error.value(py).setattr("notes", notes);
+    filled.map_or_else(|failure| failure, |()| error)
+}
+
 /// A refused append, with its status and, if the messages are in the log after all, where.
 pub fn refused(py: Python<'_>, refusal: &Refusal, placed: Option<Appended>) -> PyErr {
     let error = AppendRefused::new_err(format!("{}: {}", refusal.status.name(), refusal.reason));

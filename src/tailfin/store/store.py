@@ -10,7 +10,7 @@ import time
 import traceback
 import warnings
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import NoReturn, Self, cast
 
@@ -26,6 +26,11 @@ FOLLOW_SLICE_S = 0.5
 
 _LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 _open: weakref.WeakSet["Store"] = weakref.WeakSet()
+
+
+def _log_notes(root: str, notes: Iterable[tuple[str, str]]) -> None:
+    for level, text in notes:
+        log.log(_LEVELS.get(level, logging.WARNING), "%s: %s", root, text)
 
 
 class Store(LogStore):
@@ -59,7 +64,11 @@ class Store(LogStore):
         """Open the store."""
         root = os.path.abspath(os.fspath(path))  # noqa: PTH100 - Path would not take every PathLike[str]
         chosen = (config or StoreConfig()).changed(**{**settings, "storePathRootDir": root})
-        self = cast("Self", super().__new__(cls, root, chosen.engine_options()))
+        try:
+            self = cast("Self", super().__new__(cls, root, chosen.engine_options()))
+        except Exception as error:
+            _log_notes(root, getattr(error, "notes", ()))
+            raise
         self.config = chosen
         self._stop = threading.Event()
         self._cleaner = Cleaner(chosen, pause=self._stop.wait)
@@ -145,8 +154,7 @@ class Store(LogStore):
 
     def _log_notes(self) -> None:
         with contextlib.suppress(StoreClosed):
-            for level, text in self.notes():
-                log.log(_LEVELS.get(level, logging.WARNING), "%s: %s", self.config.storePathRootDir, text)
+            _log_notes(self.config.storePathRootDir, self.notes())
 
     def _tick(self, clean: bool) -> None:
         self._log_notes()

@@ -1,5 +1,9 @@
+import logging
 from pathlib import Path
 
+import pytest
+
+from tailfin.store import Store
 from tests.unit.store.conftest import Open
 
 
@@ -32,3 +36,19 @@ def test_a_topic_that_was_deleted_stays_away_over_restarts(reopen: Open) -> None
     for _ in range(3):
         store = reopen()
         assert store.topics() == {"U": [0]}
+
+
+def test_what_was_repaired_is_told_also_when_the_store_then_does_not_open(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = tmp_path / "data"
+    with Store(root) as store:
+        store.append("T", b"x")
+    (root / "commitlog" / "notes.txt").touch()
+    (root / "checkpoint").unlink()
+    (root / "checkpoint").mkdir()
+    with caplog.at_level(logging.INFO, "tailfin.store"), pytest.raises(OSError, match="checkpoint"):
+        Store(root)
+    assert f"{root}: {root}/commitlog/notes.txt: not a log file, left alone" in caplog.messages
+    [level] = {record.levelname for record in caplog.records if "notes.txt" in record.getMessage()}
+    assert level == "WARNING"

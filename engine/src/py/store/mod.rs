@@ -16,7 +16,7 @@ pub(super) use self::append::push_properties;
 use self::append::{bodies_with_properties, property_text};
 use self::stats::{named_notes, queue_ids, stats};
 use super::enter::enter;
-use super::errors::StoreClosed;
+use super::errors::{StoreClosed, with_notes};
 use super::message::Message;
 use super::options::store_config;
 use super::read::ReadResult;
@@ -55,8 +55,12 @@ impl LogStore {
     #[new]
     fn new(py: Python<'_>, path: &str, options: &Bound<'_, PyAny>) -> PyResult<Self> {
         let config = store_config(Path::new(path), options)?;
-        let store = enter(py, || Store::open(config, Arc::new(Notes::default())))?;
-        Ok(Self { store: Arc::new(store) })
+        let notes = Arc::new(Notes::default());
+        match enter(py, || Store::open(config, notes.clone())) {
+            Ok(store) => Ok(Self { store: Arc::new(store) }),
+            // What was repaired before it failed is told nowhere else.
+            Err(error) => Err(with_notes(py, error, named_notes(&notes))),
+        }
     }
 
     /// Append one message; it is acknowledged when this returns.
@@ -400,7 +404,7 @@ impl LogStore {
 
     /// Take what the engine has to say: (`"info" | "warning" | "error"`, text).
     fn notes(&self) -> Vec<(&'static str, String)> {
-        named_notes(&self.store)
+        named_notes(&self.store.notes)
     }
 
     /// Flush everything and stop; a second call does nothing.

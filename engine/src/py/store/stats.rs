@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 use crate::log::mapping::mapped;
-use crate::log::notes::Level;
+use crate::log::notes::{Level, Notes};
 use crate::log::store::Store;
 
 pub(super) fn stats<'py>(store: &Store, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -50,11 +50,11 @@ pub(super) fn queue_ids<'py>(store: &Store, py: Python<'py>) -> PyResult<Bound<'
     Ok(dict)
 }
 
-pub(super) fn named_notes(store: &Store) -> Vec<(&'static str, String)> {
+pub(super) fn named_notes(notes: &Notes) -> Vec<(&'static str, String)> {
     let name = |level| match level {
         Level::Info => "info",
         Level::Warning => "warning",
         Level::Error => "error",
     };
-    store.notes.drain().into_iter().map(|(level, text)| (name(level), text)).collect()
+    notes.drain().into_iter().map(|(level, text)| (name(level), text)).collect()
 }
