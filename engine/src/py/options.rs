@@ -122,7 +122,6 @@ pub fn store_config(root: &Path, options: &Bound<'_, PyAny>) -> PyResult<StoreCo
         delay_levels: options.take("messageDelayLevel")?,
         is_slave,
     };
-    let _: bool = options.take("duplicationEnable")?;
     options.done()?;
     Ok(config)
 }

@@ -15,7 +15,7 @@ timerEnableRetryUntilSuccess timerMetricSmallThreshold timerProgressLogIntervalM
 storeType mapperFileSizeBatchConsumeQueue bitMapLengthConsumeQueueExt maxRecoveryCommitlogFiles
 useReentrantLockWhenPutMessage deleteConsumeQueueFilesInterval putMsgIndexHightWater maxFilterMessageSize
 haListenPort haSendHeartbeatInterval haHousekeepingInterval haTransferBatchSize haMasterAddress
-haMaxGapNotInSync putMessageTimeout slaveTimeout offsetCheckInSlave
+haMaxGapNotInSync putMessageTimeout slaveTimeout offsetCheckInSlave duplicationEnable
 diskFallRecorded defaultQueryMaxNum writeWithoutMmap enableDLegerCommitLog dLegerGroup dLegerPeers
 dLegerSelfId preferredLeaderId enableBatchPush enableScheduleMessageStats enableScheduleAsyncDeliver
 scheduleAsyncDeliverMaxPendingLimit scheduleAsyncDeliverMaxResendNum2Blocked maxBatchDeleteFilesNum
@@ -181,6 +181,7 @@ UNSERVED = {
     "authorizationEnabled": ("false", _ANYBODY),
     "storeType": ("default", _PLAIN_FILES),
     "enableDLegerCommitLog": ("false", _PLAIN_FILES),
+    "duplicationEnable": ("false", "what a broker has stored is read at once, whether another has it or not"),
     "enableControllerMode": ("false", _OWN_ROLE),
 }
 """Such keys on which safety rests: the one value that is served, and what there is instead of others."""

@@ -109,7 +109,6 @@ class StoreConfig(Settings):
 
     # Role
     brokerRole: str = setting("ASYNC_MASTER", "A SLAVE refuses appends.", choices=_ROLES)
-    duplicationEnable: bool = setting(False, "Dispatch only up to the confirm offset.")
 
     # Waiting messages
     timerMaxDelaySec: int = policy(3 * 86_400, "Seconds a timed message may wait at most.", low=1)

@@ -116,6 +116,7 @@ def test_key_without_effect_is_accepted_and_said_once(
         ("authorizationEnabled", "true", "False"),
         ("storeType", "defaultRocksDB", "default"),
         ("enableDLegerCommitLog", "true", "false"),
+        ("duplicationEnable", "true", "false"),
         ("enableControllerMode", "true", "false"),
         ("acl.enable", "true", "false"),
     ],
