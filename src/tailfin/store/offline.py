@@ -5,15 +5,17 @@ Works on Tailfin's and on Java's directories alike. Records of the commit log co
 """
 
 import contextlib
+import errno
 import fcntl
 import functools
 import mmap
+import os
 import struct
 import sys
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +26,7 @@ PRE_BLANK_SIZE = 0x7FFFFFFF
 EXT_ADDRESS_MAX = -2147483649
 EXT_BASE = -(2**63)
 _BLOCK_UNITS = 4096
+_LOOK_BACK_BYTES = 1 << 16
 
 INDEX_HEADER = struct.Struct(">qqqqii")
 INDEX_ENTRY = struct.Struct(">iqii")
@@ -129,14 +132,9 @@ class Queue:
         self.topic = topic
         self.queue_id = queue_id
         self.folder = folder
-        self.files = [QueueFile(start, path, _used(path), str(path)) for start, path in numbered(folder)]
+        self.files = _queue_files(folder)
         self._last_file: QueueFile | None = None
         self._block = blocks or _blocks()
-        # Files made ahead of need hold nothing yet.
-        while len(self.files) > 1 and not self.files[-1].used:
-            self.files.pop()
-        # Before the last file every unit counts: zeros there are a hole, not the end.
-        self.files[:-1] = [replace(file, used=file.path.stat().st_size) for file in self.files[:-1]]
 
     @property
     def name(self) -> str:
@@ -226,11 +224,43 @@ def _blocks() -> Callable[[str, int], bytes]:
     return read
 
 
+def _queue_files(folder: Path) -> list[QueueFile]:
+    paths = numbered(folder)
+    used = _used(paths[-1][1]) if paths else 0
+    # Files made ahead of need hold nothing yet.
+    while len(paths) > 1 and not used:
+        paths.pop()
+        used = _used(paths[-1][1])
+    # Before the last file every unit counts: zeros there are a hole, not the end.
+    ends = [*(path.stat().st_size for _, path in paths[:-1]), used]
+    return [QueueFile(start, path, end, str(path)) for (start, path), end in zip(paths, ends, strict=False)]
+
+
 def _used(path: Path) -> int:
-    """Find the end of the last unit: files are made at full size and filled with zeros."""
-    with path.open("rb") as stream:
-        length = len(stream.read().rstrip(b"\0"))
-    return -(-length // UNIT.size) * UNIT.size
+    """Find the end of the last unit: files are made at full size, of zeros, which mostly are a hole."""
+    with path.open("rb", buffering=0) as file:
+        for start, end in reversed(_written(file.fileno())):
+            for at in reversed(range(start, end, _LOOK_BACK_BYTES)):
+                block = os.pread(file.fileno(), min(_LOOK_BACK_BYTES, end - at), at).rstrip(b"\0")
+                if block:
+                    return -(-(at + len(block)) // UNIT.size) * UNIT.size
+    return 0
+
+
+def _written(descriptor: int) -> list[tuple[int, int]]:
+    """Find the parts of a file that are no holes; all of it where the system does not tell."""
+    parts, at, size = [], 0, os.fstat(descriptor).st_size
+    while at < size:
+        try:
+            start = os.lseek(descriptor, at, os.SEEK_DATA)
+            end = os.lseek(descriptor, start, os.SEEK_HOLE)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                parts.append((at, size))
+            break
+        parts.append((start, end))
+        at = end
+    return parts
 
 
 def queues(folder: Path) -> Iterator[Queue]:
@@ -358,7 +388,8 @@ def index_paths(folder: Path) -> list[Path]:
     """List the index files, oldest first; they are named by 17 digits of local time."""
     if not folder.is_dir():
         return []
-    return sorted(each for each in folder.iterdir() if each.name.isdecimal() and len(each.name) == 17)
+    names = (each for each in folder.iterdir() if each.name.isdecimal() and len(each.name) == 17)
+    return sorted(each for each in names if each.is_file())
 
 
 class Checkpoint(NamedTuple):

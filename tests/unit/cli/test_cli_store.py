@@ -87,6 +87,45 @@ def test_inspect_takes_the_commitlog_folder_too(data: Path, capsys: pytest.Captu
     assert facts["root"] == str(data)
 
 
+def test_inspect_names_an_index_file_that_is_too_short_and_passes_over_a_folder(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    short, folder = data / "index" / "20260131120000000", data / "index" / "20260131120000001"
+    short.write_bytes(bytes(39))
+    folder.mkdir()
+    code, facts = run_json(capsys, "inspect", data)
+    assert code == 0
+    damage = {"path": str(short), "size": 39, "damage": "39 bytes are too few for an index file"}
+    assert str(damage) in str(facts["index"])
+    assert str(folder) not in str(facts)
+    assert main(["store", "inspect", str(data)]) == 0
+    assert f"{short} DAMAGE: 39 bytes are too few" in capsys.readouterr().out
+    assert main(["store", "verify", str(data)]) == 1
+    out = capsys.readouterr().out
+    assert f"DAMAGE: {short}: 39 bytes are too few" in out
+    assert "1 damaged" in out
+
+
+def test_the_end_of_a_queue_is_found_without_reading_its_holes(tmp_path: Path) -> None:
+    size = 20 << 32  # nobody has the memory or the time to read that
+    unit = offline.UNIT.pack(0, 100, 0)
+    for start, units in ((0, 1), (size, 3), (2 * size, 0)):
+        path = tmp_path / f"{start:020}"
+        path.write_bytes(unit * units)
+        os.truncate(path, size)
+    queue = offline.Queue("T", 0, tmp_path)
+    assert [file.used for file in queue.files] == [size, 60]
+    assert queue.end_offset == (size + 60) // 20
+
+
+@pytest.mark.parametrize("zeros", [0, 19, 20, 65_536, 200_000])
+@pytest.mark.parametrize("units", [0, 1, 3_276, 3_277, 10_000])
+def test_the_end_of_a_queue_is_found_before_written_zeros(tmp_path: Path, units: int, zeros: int) -> None:
+    unit = offline.UNIT.pack(0, 100, 0)  # ends in zeros itself
+    (tmp_path / f"{0:020}").write_bytes(unit * units + bytes(zeros))
+    assert offline.Queue("T", 0, tmp_path).end_offset == units
+
+
 # verify
 
 
@@ -282,6 +321,19 @@ def test_dump_filters(
 def test_dump_begins_at_an_offset(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     second = dump(capsys, data, "--limit", "2")[1]
     assert dump(capsys, data, "--offset", str(second["physical_offset"]), "--limit", "1") == [second]
+
+
+@pytest.mark.parametrize("offset", ["-1", str(10**20), "x"])
+def test_dump_refuses_what_is_no_offset(data: Path, offset: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exited:
+        main(["store", "dump", str(data), f"--offset={offset}"])
+    assert exited.value.code == 2
+    assert "is no offset: use a number from 0 to" in capsys.readouterr().err
+
+
+def test_dump_from_behind_the_end_says_so(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["store", "dump", str(data), "--offset", str(2**63 - 1)]) == 1
+    assert "no file holds this offset" in capsys.readouterr().err
 
 
 def test_dump_prints_one_line_of_text_per_message(data: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 from tailfin.config.store import StoreConfig
 from tailfin.store.offline import StoreFiles
 
+OFFSET_MAX = 2**63 - 1
+
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments that every verb takes."""
@@ -40,6 +42,13 @@ def iso(milliseconds: int | None) -> str:
     except (ValueError, OverflowError, OSError):
         return f"{milliseconds} ms"
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def offset(text: str) -> int:
+    """Read an offset of the log."""
+    if not text.isdecimal() or (number := int(text)) > OFFSET_MAX:
+        raise argparse.ArgumentTypeError(f"{text!r} is no offset: use a number from 0 to {OFFSET_MAX}")
+    return number
 
 
 def moment(text: str) -> int:

@@ -30,7 +30,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tag", help="only messages with this tag")
     parser.add_argument("--from", dest="since", type=common.moment, metavar="TIME", help="stored at or after")
     parser.add_argument("--to", dest="until", type=common.moment, metavar="TIME", help="stored at or before")
-    parser.add_argument("--offset", type=int, metavar="N", help="begin at the record at this physical offset")
+    parser.add_argument(
+        "--offset", type=common.offset, metavar="N", help="begin at the record at this physical offset"
+    )
     parser.add_argument("--limit", type=int, metavar="N", help="stop after so many messages")
 
 

@@ -10,6 +10,7 @@ Examples:
 
 import argparse
 import json
+from pathlib import Path
 from typing import Any
 
 from tailfin.cli.store import common
@@ -59,7 +60,7 @@ def survey(files: StoreFiles, config: StoreConfig) -> Facts:
             ],
         },
         "topics": topics,
-        "index": [_index(IndexFile(path, config)) for path in offline.index_paths(files.index)],
+        "index": [_index(path, config) for path in offline.index_paths(files.index)],
         "checkpoint": point._asdict() if point else None,
     }
 
@@ -87,7 +88,11 @@ def _stored(log: OfflineLog, offset: int) -> int | None:
     return message.store_timestamp if message else None
 
 
-def _index(index: IndexFile) -> Facts:
+def _index(path: Path, config: StoreConfig) -> Facts:
+    try:
+        index = IndexFile(path, config)
+    except ValueError as error:
+        return {"path": str(path), "size": path.stat().st_size, "damage": str(error)}
     header = index.header
     return {
         "path": str(index.path),
@@ -100,6 +105,13 @@ def _index(index: IndexFile) -> Facts:
         "begin_offset": header.begin_offset,
         "end_offset": header.end_offset,
     }
+
+
+def _index_line(each: Facts) -> str:
+    if "damage" in each:
+        return f"  {each['path']} DAMAGE: {each['damage']}"
+    stored = f"{common.iso(each['begin_stored'])} .. {common.iso(each['end_stored'])}"
+    return f"  {each['path']} {each['entries']:,} keys, {stored}"
 
 
 def lines(facts: Facts) -> list[str]:
@@ -123,10 +135,7 @@ def lines(facts: Facts) -> list[str]:
     for topic, queues in facts["topics"].items():
         out += [f"  {topic}/{each['queue']}  {each['min']} .. {each['max']}" for each in queues]
     out += ["", f"index: {len(facts['index'])} files"]
-    out += [
-        f"  {each['path']} {each['entries']:,} keys, {iso(each['begin_stored'])} .. {iso(each['end_stored'])}"
-        for each in facts["index"]
-    ]
+    out += map(_index_line, facts["index"])
     out += ["", "checkpoint" if facts["checkpoint"] else "checkpoint: none"]
     for name, value in (facts["checkpoint"] or {}).items():
         out.append(f"  {name}  {iso(value) if name.endswith('timestamp') else value}")
