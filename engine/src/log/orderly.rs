@@ -21,8 +21,10 @@ use super::derived::Derived;
 use super::index::IndexService;
 use super::queue::QueueTable;
 use super::rebuild::{Lacking, QueueKey};
+use super::recover::is_unused;
 use super::segment::{Segment, file_name};
 use crate::error::{Error, Result};
+use crate::message::{Found, look};
 
 /// After an orderly stop only these many files are checked.
 pub const CLEAN_FILES: usize = 3;
@@ -79,7 +81,7 @@ pub struct AsLeft {
 /// See whether the log is as the note says, and what is not.
 pub fn compare(note: &str, log: &CommitLog, queues: &QueueTable) -> Result<Option<AsLeft>> {
     let Some(noted) = parse(note) else { return Ok(None) };
-    if noted.files != marks(&last_files(log))? {
+    if noted.files != marks(&last_files(log))? || goes_on(log, noted.end.offset) {
         return Ok(None);
     }
     let mut lacking = Lacking::default();
@@ -91,6 +93,14 @@ pub fn compare(note: &str, log: &CommitLog, queues: &QueueTable) -> Result<Optio
         }
     }
     Ok(Some(AsLeft { end: noted.end, lacking, index_last: noted.index_last }))
+}
+
+/// Whether something stands behind the noted end. In memory (tmpfs) a write through a map need not change a file's time.
+fn goes_on(log: &CommitLog, end: u64) -> bool {
+    let Some(segment) = log.segment_of(end) else { return false };
+    let position = end - segment.start();
+    !is_unused(&segment, position)
+        && !matches!(look(segment.bytes(position as usize..segment.size() as usize)), Ok(Found::Nothing))
 }
 
 struct Noted<'a> {

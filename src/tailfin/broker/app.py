@@ -180,9 +180,8 @@ class Broker:
 
     def _warn_of_roles(self) -> None:
         """Say what a role promises elsewhere and nobody keeps here."""
-        in_sync = max(
-            int(self.settings.given.get(key, "1")) for key in ("inSyncReplicas", "minInSyncReplicas")
-        )
+        asked = (self.settings.given.get(key, "").strip() for key in ("inSyncReplicas", "minInSyncReplicas"))
+        in_sync = max(int(text) if text.isdecimal() else 1 for text in asked)
         if self.is_slave:
             log.warning(
                 "this broker is a SLAVE, but nothing is copied from its master: it serves what its directory "

@@ -360,6 +360,7 @@ async def test_stop_waits_for_a_file_that_is_being_written(
         ({"brokerRole": "SLAVE", "brokerId": 1}, "nothing is copied from its master"),
         ({"brokerRole": "SYNC_MASTER"}, "acknowledges as an ASYNC_MASTER does"),
         ({"minInSyncReplicas": 2}, "acknowledges as an ASYNC_MASTER does"),
+        ({"inSyncReplicas": "all"}, ""),
         ({}, ""),
     ],
 )

@@ -307,21 +307,32 @@ impl ConsumeQueue {
         let (min, max) = (self.min_offset(), self.max_offset());
         let from = from.clamp(min, max.max(min));
         let is_hole = |unit: &Unit| unit.is_blank() || !unit.is_valid();
-        self.partition(from, to.min(max), |at, unit| {
-            let (mut at, mut unit) = (at, *unit);
-            loop {
+        // The unknown places that were gone back over, and the verdict at their beginning: there may be very many.
+        let mut passed = 0..0;
+        let mut verdict_there = true;
+        self.partition(from, to.min(max), |asked, unit| {
+            let (mut at, mut unit) = (asked, *unit);
+            let verdict = loop {
+                if passed.contains(&at) {
+                    passed.end = passed.end.max(asked + 1);
+                    return Ok(verdict_there);
+                }
                 if !is_hole(&unit)
                     && let Some(verdict) = is_before(&unit)?
                 {
-                    return Ok(verdict);
+                    break verdict;
                 }
                 let known_end = self.pop_while(from, at, is_hole)?;
                 at = known_end - 1;
                 match if known_end > from { self.stored_unit(at)? } else { None } {
                     Some(before) => unit = before,
-                    None => return Ok(true),
+                    None => break true,
                 }
+            };
+            if at < asked {
+                (passed, verdict_there) = (at..asked + 1, verdict);
             }
+            Ok(verdict)
         })
     }
 

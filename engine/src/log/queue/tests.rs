@@ -268,6 +268,19 @@ fn a_search_that_meets_blank_or_damaged_units_goes_past_nothing() {
 }
 
 #[test]
+fn a_search_goes_back_over_units_of_unknown_messages_once() {
+    let queue = Place::new(SMALL_FILE).create();
+    fill(&queue, 0..300);
+    let mut asked = 0;
+    let is_before = |unit: &Unit| {
+        asked += 1;
+        Ok((unit.physical_offset < self::unit(20).physical_offset).then_some(true))
+    };
+    assert_eq!(queue.search(0, 300, is_before).unwrap(), 300);
+    assert!(asked <= 300, "{asked}");
+}
+
+#[test]
 fn offsets_are_assigned_ahead_of_the_units() {
     let queue = Place::new(SMALL_FILE).create();
     assert_eq!((queue.assign(3), queue.assign(1), queue.next()), (0, 3, 4));

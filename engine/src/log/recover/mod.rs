@@ -12,7 +12,8 @@ mod signs;
 use std::time::Instant;
 
 pub use self::signs::find_intact;
-use self::signs::{first_timestamp, is_unused};
+use self::signs::first_timestamp;
+pub(super) use self::signs::is_unused;
 use super::checkpoint::{Checkpoint, Values};
 use super::commit_log::CommitLog;
 use super::derived::Derived;

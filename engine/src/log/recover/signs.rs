@@ -49,7 +49,7 @@ pub(super) fn is_damaged_blank(segment: &Segment, position: u64) -> bool {
 }
 
 /// Whether nothing stands from a position of a file on: a hole, which is known without reading it.
-pub(super) fn is_unused(segment: &Segment, position: u64) -> bool {
+pub(in crate::log) fn is_unused(segment: &Segment, position: u64) -> bool {
     let left = segment.data_end().saturating_sub(position);
     left == 0
         || (left < HEAD_BYTES as u64

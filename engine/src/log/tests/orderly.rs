@@ -3,6 +3,7 @@
 use super::*;
 use crate::log::config::ORDERLY_STOP;
 use crate::log::segment::file_name;
+use crate::message::samples::{encoded, stamp, usual};
 
 const FILE: u64 = 64 * 1024;
 const AS_LEFT: &str = "the log is as an orderly stop left it";
@@ -268,4 +269,25 @@ fn a_note_that_cannot_be_written_does_not_spoil_the_stop() {
     store.close().unwrap();
     assert!(has_note(&notes(&store), Level::Warning, "the next start walks the end of the log"));
     assert!(!dir.path().join("abort").exists());
+}
+
+#[test]
+fn what_another_writer_added_is_kept_where_a_write_through_a_map_leaves_no_mark() {
+    let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+    let store = open(dir.path());
+    let placed = put(&store, "T", b"ours");
+    store.close().unwrap();
+    drop(store);
+    let end = (placed.physical_offset + placed.size) as usize;
+    let path = dir.path().join("commitlog").join(file_name(0));
+    let file = fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
+    // SAFETY: nobody else has the file.
+    let mut map = unsafe { memmap2::MmapMut::map_mut(&file) }.unwrap();
+    assert_eq!(map[end..end + 8], [0; 8], "read, so that the page is there before it is written");
+    let theirs = draft("T", b"theirs");
+    let record = encoded(&theirs, usual(&theirs), stamp(1, end as i64, placed.store_timestamp));
+    map[end..end + record.len()].copy_from_slice(&record);
+    drop(map);
+    let store = open(dir.path());
+    assert_eq!(bodies(&store, "T"), [&b"ours"[..], b"theirs"]);
 }
