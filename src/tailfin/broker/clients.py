@@ -144,6 +144,7 @@ class ClientTable:
             if (group := self._consumers.get(name)) and connection in group.members:
                 try:
                     self._remove(group, connection)
+                # The connection is known no more by now: nobody would come back for its other groups.
                 except Exception:
                     log.exception("those who follow group %s failed when a member's connection ended", name)
         for name in list(self._producers):
