@@ -13,5 +13,4 @@ mod tests;
 pub mod timer;
 
 pub const SCHEDULE_TOPIC: &[u8] = b"SCHEDULE_TOPIC_XXXX";
-pub const HALF_TOPIC: &[u8] = b"RMQ_SYS_TRANS_HALF_TOPIC";
 pub const TIMER_TOPIC: &[u8] = b"rmq_sys_wheel_timer";

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::HALF_TOPIC;
 use super::delivered::Delivered;
+use crate::log::derived::HALF_TOPIC;
 use crate::log::put::Refusal;
 use crate::log::store::Store;
 use crate::message::crc::without_property_crc;

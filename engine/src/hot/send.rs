@@ -15,6 +15,7 @@ use super::verdict::{Verdict, needed, number, refuse};
 use super::waiting::Wait;
 use crate::log::append::Placed;
 use crate::log::clock::now_ms;
+use crate::log::derived::HALF_TOPIC;
 use crate::log::put::Refusal;
 use crate::message::layout::property::{self, NAME_END, VALUE_END};
 use crate::message::layout::{TOPIC_BYTES_MAX_V1, sys_flag};
@@ -25,7 +26,6 @@ use crate::net::text::Text;
 
 const RETRY_PREFIX: &[u8] = b"%RETRY%";
 const DEAD_PREFIX: &[u8] = b"%DLQ%";
-const HALF_TOPIC: &[u8] = b"RMQ_SYS_TRANS_HALF_TOPIC";
 
 /// What the properties of a usual message take.
 const TEXT_BYTES: usize = 256;

@@ -17,7 +17,7 @@ const RETRY_PREFIX: &[u8] = b"%RETRY%";
 const DEAD_PREFIX: &[u8] = b"%DLQ%";
 const SYSTEM_PREFIX: &[u8] = b"rmq_sys_";
 const SCHEDULE_TOPIC: &[u8] = b"SCHEDULE_TOPIC_XXXX";
-const HALF_TOPIC: &[u8] = b"RMQ_SYS_TRANS_HALF_TOPIC";
+pub const HALF_TOPIC: &[u8] = b"RMQ_SYS_TRANS_HALF_TOPIC";
 
 /// The number that a record has in a queue: its own, or a further one that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
